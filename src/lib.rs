@@ -1,6 +1,6 @@
 //! What each client costs your Kubernetes control plane.
 
-// Tests in the crate share code with those outside, which call the crate by its name.
+// Unit tests share code with integration tests, which use the crate's name.
 #[cfg(test)]
 extern crate self as kubetoll;
 

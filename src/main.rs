@@ -1,4 +1,4 @@
-//! The `kubetoll` command. All of it is in the library.
+//! The `kubetoll` binary. The library has all the code.
 
 use std::process::ExitCode;
 

@@ -101,10 +101,10 @@ fn files_say_what_they_are_for() {
 
 /// Where texts are, and how many phrases that must go are left there. The numbers only sink; the goal is none.
 const LANGUAGE: [(&str, usize); 26] = [
-    ("src/judged", 57),
+    ("src/judged", 0),
     ("src/anonymize", 8),
     ("src/apiserver", 0),
-    ("src/cli", 29),
+    ("src/cli", 0),
     ("src/cost", 0),
     ("src/decode", 212),
     ("src/files", 9),
@@ -114,11 +114,11 @@ const LANGUAGE: [(&str, usize); 26] = [
     ("src/patterns", 0),
     ("src/pipeline", 19),
     ("src/render", 103),
-    ("src/report", 148),
+    ("src/report", 0),
     ("src/requests", 164),
     ("src/rules", 194),
     ("src/version", 15),
-    ("src", 4),
+    ("src", 0),
     ("rules", 7),
     ("docs/rules", 67),
     ("docs", 192),

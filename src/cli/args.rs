@@ -1,4 +1,4 @@
-//! What a user may type.
+//! The command line's flags and arguments.
 
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -15,14 +15,13 @@ use crate::render::text::TOP;
 use crate::requests::grouping::RequestProperty;
 use crate::rules::Severity;
 
-/// What each exit status means.
 const EXIT_STATUS: &str = "\
 Exit status:
   0  the work was done
   1  something was found that --fail-on names
   2  the work could not be done: no such file, no audit event in it, a wrong flag, rule or policy file";
 
-/// How extract is used.
+/// The usage of `extract`.
 const EXTRACT_HELP: &str = "\
 Examples:
   kubetoll extract audit.log --case 1 -o ./case1.jsonl
@@ -33,7 +32,7 @@ Examples:
 Case numbers are those of `kubetoll scan` with the same flags. The log is read twice, so with --case or a filter it must
 be a file. Exit status: 0 done, 2 could not do the work.";
 
-/// What each client costs your Kubernetes control plane, read from recorded audit logs.
+/// Shows what each client costs your Kubernetes control plane, from recorded audit logs.
 #[derive(Debug, Parser)]
 #[command(name = "kubetoll", version, max_term_width = 100, after_help = EXIT_STATUS)]
 pub struct Cli {
@@ -47,22 +46,22 @@ pub(super) enum Command {
     /// Read audit logs and report what each client costs.
     #[command(after_help = EXIT_STATUS)]
     Scan(ScanArgs),
-    /// Write the events of a case, or of a whole log, as evidence to hand on.
+    /// Write the events of a case or of a whole log as evidence for others.
     ///
-    /// Writes the events as they are in the log, without their envelopes, one JSON object a line, with all stages of each
-    /// request. Access lines (httplog) are written as they are. Bodies of requests may hold secrets: with --anonymize
-    /// they are left out, and names become pseudonyms. docs/extract.md lists what is kept.
+    /// Writes audit events without their envelopes, one JSON object per line, with all stages of each request. Access
+    /// lines (httplog) stay as they are. Bodies of requests may hold secrets. With --anonymize, bodies are left out
+    /// and names become pseudonyms. docs/extract.md lists the fields that remain.
     #[command(after_help = EXTRACT_HELP)]
     Extract(ExtractArgs),
-    /// Say where one request is answered from, and why.
+    /// Say where the server reads the result of a request, and why.
     Classify(ClassifyArgs),
-    /// Show, explain and check the rules that findings come from.
+    /// List, explain and check the rules for findings.
     #[command(subcommand)]
     Rules(RulesCommand),
-    /// List and explain the products that findings name, with their own settings.
+    /// List and explain the products that findings name, with their settings.
     #[command(subcommand)]
     Products(ProductsCommand),
-    /// Print an audit policy that logs what kubetoll needs, at the least volume.
+    /// Print an audit policy that logs what kubetoll needs, with the least volume.
     AuditPolicy(AuditPolicyArgs),
 }
 
@@ -70,35 +69,36 @@ pub(super) enum Command {
 pub(super) struct ScanArgs {
     #[command(flatten)]
     pub judge: JudgeArgs,
-    /// What to write: `text`, `json`, `markdown`, `sarif`, `junit` or `github`, each with `=PATH` for a file; tables
-    /// as `parquet=PATH`, `csv=PATH` or `ndjson=PATH`. May be given several times.
+    /// The output format: `text`, `json`, `markdown`, `sarif`, `junit` or `github`, each with `=PATH` to write a
+    /// file. Tables: `parquet=PATH`, `csv=PATH` or `ndjson=PATH`. You can repeat this flag.
     #[arg(long, value_name = "FORMAT[=PATH]", help_heading = "Output")]
     pub format: Vec<Format>,
-    /// Write to a file instead of standard output, whole or not at all. PATH has a `/` or a `.`, or is `-` for standard
-    /// output. Without `--format` its ending is the format: `.json`, `.md`, `.sarif`, `.xml` for Jenkins, `.csv`, `.ndjson`
-    /// or `.parquet`, else text.
+    /// Write to a file instead of standard output. The file is written whole or not at all. PATH has a `/` or a `.`,
+    /// or is `-` for standard output. Without `--format`, the file extension selects the format: `.json`, `.md`,
+    /// `.sarif`, `.xml` (`junit`), `.csv`, `.ndjson` or `.parquet`, else text.
     #[arg(short, long, value_name = "PATH", value_parser = output_path::parse, help_heading = "Output")]
     pub output: Option<PathBuf>,
-    /// Print no report, only how many requests there are for each verb, user, …, most first: `--top` lines.
+    /// Print the number of requests for each verb, user, … instead of the report, the most first: `--top` lines.
     #[arg(long, value_name = "WHAT", ignore_case = true, conflicts_with_all = ["fail_on", "etcd_log", "inventory", "details"], help_heading = "Output")]
     pub by: Option<ByArg>,
-    /// Cases on the page; lines of `--by`.
+    /// The number of cases on the page, or of lines with `--by`.
     #[arg(long, value_name = "N", default_value_t = TOP, value_parser = number::<usize>(0..=i64::MAX, "how many cases or lines to print, such as 20"), help_heading = "Output")]
     pub top: usize,
-    /// Print details after the page: of all cases, of cases (`--details=1,3`) or of clients (`--details=ops/*`).
+    /// Print details after the page: for all cases, for some cases (`--details=1,3`) or for clients
+    /// (`--details=ops/*`).
     #[arg(long, value_name = "CASE,…|CLIENT", num_args = 0..=1, require_equals = true,
           default_missing_value = details::ALL, help_heading = "Output")]
     pub details: Option<Details>,
     /// When to color the text. `NO_COLOR` is honored.
     #[arg(long, value_enum, default_value_t = Color::Auto, help_heading = "Output")]
     pub color: Color,
-    /// Exit with 1 if there is a finding of this severity or a worse one (`info`, `warning`, `error`) or of this rule
-    /// (`KT101`, `list-from-etcd`), or such a request: `etcd-list`, `etcd-get`, `limit-ignored`. What kubetoll.yaml
-    /// suppresses and LISTs that a WATCH follows do not count.
+    /// Exit with 1 if there is a finding of this severity or worse (`info`, `warning`, `error`) or of this rule
+    /// (`KT101`, `list-from-etcd`), or a request of this kind: `etcd-list`, `etcd-get`, `limit-ignored`. Findings
+    /// that kubetoll.yaml suppresses do not count, nor do LISTs followed by a WATCH.
     #[arg(long, value_name = "WHAT", value_delimiter = ',', help_heading = "Output")]
     pub fail_on: Vec<FailOn>,
-    /// Exit with 2 if fewer requests than N are left to judge (1 without N), or if a name that a filter wants matches
-    /// none: a gate on nothing never fails.
+    /// Exit with 2 if the filters leave fewer than N requests (1 without N), or if a filter's name matches nothing.
+    /// Without this flag, `--fail-on` passes on a log without requests.
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "1",
           value_parser = number::<u64>(1..=i64::MAX, "how many requests, such as 100"), help_heading = "Output")]
     pub require_requests: Option<u64>,
@@ -108,37 +108,37 @@ pub(super) struct ScanArgs {
 pub(super) struct ExtractArgs {
     #[command(flatten)]
     pub judge: JudgeArgs,
-    /// Only the events of these cases, by their numbers in `kubetoll scan` with the same flags.
+    /// Only the events of these cases. The numbers are those of `kubetoll scan` with the same flags.
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = number::<u32>(1..=i64::MAX, "the number of a case, such as 1, or several with commas"), help_heading = "Output")]
     pub case: Vec<u32>,
-    /// Replace users, namespaces, names, addresses and selectors by pseudonyms, and leave out bodies and messages. A scan
-    /// of the result finds the same cases.
+    /// Replace users, namespaces, names, addresses and selectors by pseudonyms, and leave out bodies and messages. A
+    /// scan of the output finds the same cases.
     #[arg(long, help_heading = "Output")]
     pub anonymize: bool,
-    /// Anonymize with the secret in this file: runs with the same one give the same pseudonyms. It has 16 bytes or more.
-    /// `KUBETOLL_ANONYMIZE_KEY` holds the secret itself, for --anonymize. Without a secret each run has a random key.
+    /// Anonymize with the secret in this file, 16 bytes or more. Runs with the same secret give the same pseudonyms.
+    /// With --anonymize, you can also pass the secret in `KUBETOLL_ANONYMIZE_KEY`. Without a secret, each run uses a
+    /// random key.
     #[arg(long, value_name = "PATH", help_heading = "Output")]
     pub anonymize_key_file: Option<PathBuf>,
-    /// Write to a file instead of standard output, whole or not at all. PATH has a `/` or a `.`, or is `-` for standard
-    /// output.
+    /// Write to a file instead of standard output. The file is written whole or not at all. PATH has a `/` or a `.`,
+    /// or is `-` for standard output.
     #[arg(short, long, value_name = "PATH", value_parser = output_path::json_lines, help_heading = "Output")]
     pub output: Option<PathBuf>,
 }
 
-/// What requests are counted by.
+/// The property by which `--by` counts requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum ByArg {
-    /// The verb.
     Verb,
-    /// The user who authenticated; each node counts alone.
+    /// The authenticated user; each node counts separately.
     User,
-    /// The resource with its group; a subresource counts with its resource.
+    /// The resource with its group; subresources count with their resource.
     Resource,
     /// The HTTP status code.
     Code,
     /// The namespace.
     Namespace,
-    /// The client as the report names it: the user that requests act as, all nodes together.
+    /// The client as in the report: the user that the requests act as, with all nodes together.
     Client,
 }
 
@@ -157,12 +157,12 @@ impl From<ByArg> for RequestProperty {
 
 #[derive(Debug, Args)]
 pub(super) struct ClassifyArgs {
-    /// The request, such as 'GET /api/v1/pods?limit=500' or 'LIST /api/v1/pods', or a command that sends it: 'kubectl get
-    /// pods -A', 'curl https://…'. Quote a command that has options. Without a method it is a GET. Without
-    /// --kube-version the output is a table of all releases.
+    /// The request, such as 'GET /api/v1/pods?limit=500' or 'LIST /api/v1/pods'. Or a command that sends it: 'kubectl
+    /// get pods -A', 'curl https://…'. Quote a command with options. The default method is GET. Without
+    /// --kube-version, the output is a table of all releases.
     #[arg(required_unless_present = "stdin", conflicts_with = "stdin", value_name = "REQUEST")]
     pub request: Vec<String>,
-    /// Judge one JSON object a line from standard input, and write one a line (see docs/classify.md).
+    /// Read one JSON object per line from standard input, and write one verdict per line (see docs/classify.md).
     #[arg(long)]
     pub stdin: bool,
     #[command(flatten)]
@@ -174,19 +174,19 @@ pub(super) struct ClassifyArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct AuditPolicyArgs {
-    /// Write it to a file instead of standard output, whole or not at all. PATH has a `/` or a `.`, or is `-` for
-    /// standard output.
+    /// Write to a file instead of standard output. The file is written whole or not at all. PATH has a `/` or a `.`,
+    /// or is `-` for standard output.
     #[arg(short, long, value_name = "PATH", value_parser = output_path::yaml)]
     pub output: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
 pub(super) enum RulesCommand {
-    /// List the rules that would judge.
+    /// List the active rules.
     List(ListArgs),
-    /// Print all that is known of a rule: what it matches, why that costs, and what to change.
+    /// Explain a rule: the requests that it matches, their costs, and the fix.
     Explain(ExplainArgs),
-    /// Check the rule files of a directory; reports every error at once, as `file:line:column: message`.
+    /// Check the rule files of a directory. Reports all errors as `file:line:column: message`.
     Check(CheckArgs),
     /// Print the JSON Schema of rule files, for editors.
     Schema(SchemaArgs),
@@ -194,27 +194,27 @@ pub(super) enum RulesCommand {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ProductsCommand {
-    /// List the products.
+    /// List all products.
     List {
-        /// What to write: a table, a JSON array of all that the products hold, or the page of the docs.
+        /// The output format: a table, a JSON array with all fields, or the page of the docs.
         #[arg(long, value_enum, default_value_t = ProductsFormat::Text, help_heading = "Output")]
         format: ProductsFormat,
-        /// A directory with rule files, whose `products/` is read beside kubetoll's own.
+        /// A directory with rule files. kubetoll also reads the products in its `products/`.
         #[arg(long, value_name = "DIR", help_heading = "Rules")]
         rules: Vec<PathBuf>,
     },
-    /// Show how a product is recognized, and its own settings.
+    /// Show how kubetoll recognizes a product, and the product's settings.
     Explain {
         /// The product's name, such as velero.
         #[arg(value_name = "PRODUCT")]
         product: String,
-        /// A directory with rule files, whose `products/` is read beside kubetoll's own.
+        /// A directory with rule files. kubetoll also reads the products in its `products/`.
         #[arg(long, value_name = "DIR", help_heading = "Rules")]
         rules: Vec<PathBuf>,
     },
 }
 
-/// How products are listed.
+/// The output formats of `products list`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum ProductsFormat {
     Text,
@@ -222,7 +222,7 @@ pub(super) enum ProductsFormat {
     Markdown,
 }
 
-/// How rules are listed.
+/// The output formats of `rules list`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum RulesFormat {
     Text,
@@ -233,7 +233,7 @@ pub(super) enum RulesFormat {
 pub(super) struct ListArgs {
     #[command(flatten)]
     pub rules: RuleArgs,
-    /// What to write: a table, or a JSON array of all that the rules hold.
+    /// The output format: a table, or a JSON array with all fields.
     #[arg(long, value_enum, default_value_t = RulesFormat::Text, help_heading = "Output")]
     pub format: RulesFormat,
     /// When to color the text. `NO_COLOR` is honored.
@@ -246,10 +246,10 @@ pub(super) struct ExplainArgs {
     /// The rule's id or name, such as KT101 or list-from-etcd.
     #[arg(value_name = "RULE")]
     pub rule: String,
-    /// A directory with rule files (*.yaml) beside kubetoll's own.
+    /// A directory with rule files (*.yaml), in addition to kubetoll's own.
     #[arg(long, value_name = "DIR", help_heading = "Rules")]
     pub rules: Vec<PathBuf>,
-    /// The policy file; without it, kubetoll.yaml in the working directory, if it is there.
+    /// The policy file. Default: kubetoll.yaml in the working directory, if it exists.
     #[arg(long, value_name = "PATH", help_heading = "Rules")]
     pub config: Option<PathBuf>,
     /// When to color the text. `NO_COLOR` is honored.
@@ -266,12 +266,11 @@ pub(super) struct CheckArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct SchemaArgs {
-    /// The schema of the policy file (kubetoll.yaml) instead.
+    /// Print the schema of the policy file (kubetoll.yaml) instead.
     #[arg(long)]
     pub policy: bool,
 }
 
-/// When to color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Color {
     Auto,
@@ -289,18 +288,18 @@ impl Color {
     }
 }
 
-/// What to fail on.
+/// A condition of `--fail-on`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FailOn {
-    /// A finding of this severity or a worse one.
+    /// A finding of this severity or worse.
     Severity(Severity),
-    /// A LIST that etcd answered.
+    /// A LIST read from etcd.
     EtcdList,
-    /// A GET that etcd answered.
+    /// A GET read from etcd.
     EtcdGet,
-    /// A LIST of which the server ignored the limit.
+    /// A LIST whose limit the server ignored.
     LimitIgnored,
-    /// A finding of a rule: id, name or family. Whether there is one, the rules say later.
+    /// A finding of a rule: its id, name or family. It is checked later against the loaded rules.
     Rule(String),
 }
 
@@ -320,7 +319,7 @@ impl FromStr for FailOn {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn the_command_is_well_formed() {
+    fn clap_definition_is_valid() {
         super::super::command().debug_assert();
     }
 }

@@ -12,7 +12,7 @@ use crate::render::export::TableFormat;
 use crate::render::ranked;
 use crate::report::Ranked;
 
-/// What `--by` writes.
+/// The output formats of `--by`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Written {
     Text,
@@ -20,17 +20,17 @@ enum Written {
     Csv,
 }
 
-/// A ranked count that is asked for.
+/// The ranked count from the flags.
 #[derive(Debug)]
 pub(super) struct Count {
     by: ByArg,
     written: Written,
-    /// A file, or standard output.
+    /// A file; `None` is standard output.
     pub(super) to: Option<PathBuf>,
 }
 
 impl Count {
-    /// The count that the flags ask for, if they do.
+    /// Reads the flags; `None` without `--by`.
     pub(super) fn of(args: &ScanArgs) -> anyhow::Result<Option<Self>> {
         let Some(by) = args.by else { return Ok(None) };
         let (written, to) = match &*args.format {
@@ -45,7 +45,7 @@ impl Count {
         Ok(Some(Self { by, written, to }))
     }
 
-    /// Writes the count of a ledger that was counted so.
+    /// Writes the count. The ledger must have been counted by this property.
     pub(super) fn write(&self, ledger: Ledger, top: usize) -> anyhow::Result<Ranked> {
         let by = match self.by {
             ByArg::Verb => "verb",
@@ -55,7 +55,7 @@ impl Count {
             ByArg::Namespace => "namespace",
             ByArg::Client => "client",
         };
-        let ranked = Ranked::of(ledger, by, self.by == ByArg::Code, top);
+        let ranked = Ranked::from_ledger(ledger, by, self.by == ByArg::Code, top);
         let output = Output::prepare(self.to.as_deref())?;
         match self.written {
             Written::Text => output.write(&ranked::text(&ranked), anstream::ColorChoice::Never)?,

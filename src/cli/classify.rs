@@ -12,9 +12,9 @@ use crate::render;
 use crate::render::escape::safe_json;
 use crate::requests::contract::{self, Readable};
 
-/// The longest line of `--stdin`, in bytes: some hundred times the longest URI that a server takes.
+/// Longest line of `--stdin`, in bytes: about a hundred times the longest URI that a server accepts.
 const LONGEST_LINE: u64 = 1 << 20;
-/// How far the end of a longer line is looked for, in bytes.
+/// For a longer line, kubetoll searches this many bytes for its end.
 const LONGEST_SKIPPED: u64 = 64 << 20;
 
 pub(super) fn run(args: &ClassifyArgs) -> anyhow::Result<u8> {
@@ -40,7 +40,7 @@ pub(super) fn run(args: &ClassifyArgs) -> anyhow::Result<u8> {
                 let answer = contract::answer(&server, line.strip_suffix(b"\n").unwrap_or(&line));
                 writeln!(out, "{}", safe_json(&answer))?;
                 line.clear();
-                // The buffer is empty: the sender may wait for this answer before it sends the next line.
+                // The buffer is empty. The sender may wait for this output before it sends the next line.
                 if lines.buffer().is_empty() {
                     out.flush()?;
                 }
@@ -72,7 +72,7 @@ pub(super) fn run(args: &ClassifyArgs) -> anyhow::Result<u8> {
     Ok(DONE)
 }
 
-/// One text from the words of the command line. Words of a command keep the quotes that the shell removed.
+/// Joins the arguments to one text. Arguments of a command are quoted again, because the shell removed their quotes.
 fn joined(words: &[String]) -> anyhow::Result<String> {
     if words.len() > 1 && words.first().is_some_and(|word| is_command(word) || word == "curl") {
         return Ok(shlex::try_join(words.iter().map(String::as_str))?);
@@ -84,7 +84,7 @@ fn is_command(word: &str) -> bool {
     matches!(word, "kubectl" | "oc")
 }
 
-/// What to type instead of an unquoted command, whose options clap takes for ours.
+/// The quoted form of an unquoted command, whose options clap would take for kubetoll's own.
 pub(super) fn quoted_command(arguments: &[String]) -> Option<String> {
     let words = arguments.strip_prefix(&["classify".to_owned()])?;
     let is_quotable = words.first().is_some_and(|word| is_command(word) || word == "curl");
@@ -92,19 +92,19 @@ pub(super) fn quoted_command(arguments: &[String]) -> Option<String> {
     Some(format!("kubetoll classify {}", shlex::try_quote(&command).ok()?))
 }
 
-/// The requests of what a person typed or pasted.
+/// The requests in a text that a person typed or pasted.
 struct Typed {
     /// Methods and targets.
     requests: Vec<(String, String)>,
-    /// What a reader should know of them.
+    /// Notes on the requests.
     notes: Vec<String>,
-    /// They are those of a kubectl command, which does not show them.
+    /// The requests come from a kubectl command, so the output must show them.
     is_kubectl: bool,
 }
 
 fn typed(text: &str) -> anyhow::Result<Typed> {
     let words: Vec<&str> = text.split_whitespace().collect();
-    // A prompt, sudo, or `watch -n2` may be before it.
+    // A prompt, sudo, or `watch -n2` may precede the command.
     if !text.contains("curl ") && words.iter().take(4).any(|word| is_command(word)) && !text.starts_with('/')
     {
         let Some(words) = shlex::split(&text.replace("\\\n", " ")) else {
@@ -117,12 +117,11 @@ fn typed(text: &str) -> anyhow::Result<Typed> {
     Ok(Typed { requests: vec![one(text)?], notes: Vec::new(), is_kubectl: false })
 }
 
-/// Method and target of one request.
 fn one(text: &str) -> anyhow::Result<(String, String)> {
     if text.split_whitespace().next() == Some("curl") {
         return curl(text);
     }
-    // The request line of HTTP ends with its version.
+    // An HTTP request line ends with the version.
     let line = text.rsplit_once(char::is_whitespace).filter(|(_, last)| last.starts_with("HTTP/"));
     let text = line.map_or(text, |(line, _)| line.trim_end());
     let (word, uri) = text.split_once(char::is_whitespace).unwrap_or(("GET", text));
@@ -140,7 +139,7 @@ fn with_query(uri: &str, pair: &str) -> String {
     format!("{uri}{separator}{pair}")
 }
 
-/// What a curl command requests. Options that do not change the request line are passed over.
+/// The request of a curl command. Options that do not change the request line are skipped.
 fn curl(text: &str) -> anyhow::Result<(String, String)> {
     let Some(words) = shlex::split(&text.replace("\\\n", " ")) else {
         bail!("the curl command has a quote without its end");
@@ -190,13 +189,13 @@ fn curl(text: &str) -> anyhow::Result<(String, String)> {
     Ok((method.unwrap_or_else(|| default.to_owned()), url))
 }
 
-/// `name=value` with the value as a query holds it.
+/// `name=value` with the value percent-encoded.
 pub(super) fn encoded(pair: &str) -> String {
     let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
     format!("{name}={}", percent_encoded(value, b"-._~%"))
 }
 
-/// The text with all bytes but ASCII letters, digits and `kept` percent-encoded.
+/// Percent-encodes all bytes except ASCII letters, digits and `kept`.
 pub(super) fn percent_encoded(text: &str, kept: &[u8]) -> String {
     let mut encoded = String::new();
     for byte in text.bytes() {
@@ -230,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_person_types_or_pastes_is_one_request() {
+    fn typed_text_is_parsed_as_one_request() {
         for (text, method, uri) in [
             ("/api/v1/pods", "GET", "/api/v1/pods"),
             ("LIST /api/v1/pods", "GET", "/api/v1/pods"),

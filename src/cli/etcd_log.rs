@@ -1,4 +1,4 @@
-//! etcd's own log beside the audit logs.
+//! Reads etcd's own log (`--etcd-log`).
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::ledger::{Dedup, EtcdLog};
 use crate::pipeline::{self, Settings};
 use crate::report::Etcd;
 
-/// The files of etcd's log, if there are any.
+/// The files of etcd's log; `None` without the flag.
 pub(super) fn sources(args: &JudgeArgs, dedup: Dedup) -> anyhow::Result<Sources> {
     let is_stdin = |path: &Path| path.as_os_str() == "-";
     if args.etcd_log.iter().any(|path| is_stdin(path)) && args.logs.all().iter().any(|path| is_stdin(path)) {
@@ -26,14 +26,14 @@ pub(super) fn sources(args: &JudgeArgs, dedup: Dedup) -> anyhow::Result<Sources>
     Ok(sources)
 }
 
-/// etcd's log, and a message for each path that was given and holds no line of it.
+/// etcd's log, and a message for each given path without lines of etcd.
 pub(super) struct Read {
     log: Option<EtcdLog>,
     pub(super) empty: Vec<String>,
 }
 
 impl Read {
-    /// The versions that etcd's log states, each with the file that shows it.
+    /// The versions in etcd's start lines, each with its file.
     pub(super) fn versions(&self, sources: &Sources) -> Vec<(EtcdVersion, String)> {
         let stated = self.log.iter().flat_map(|log| log.lines.versions.iter());
         let file = |source: u32| {
@@ -43,13 +43,11 @@ impl Read {
         stated.map(|(version, source)| (version, file(source))).collect()
     }
 
-    /// The log for the report.
     pub(super) fn etcd<'a>(&'a self, sources: &'a Sources) -> Option<Etcd<'a>> {
         self.log.as_ref().map(|log| Etcd { log, sources })
     }
 }
 
-/// Reads etcd's log.
 pub(super) fn read(args: &JudgeArgs, sources: &Sources, settings: &Settings) -> anyhow::Result<Read> {
     if args.etcd_log.is_empty() {
         return Ok(Read { log: None, empty: Vec::new() });

@@ -1,4 +1,4 @@
-//! `kubetoll extract`: the events of a case, as evidence to hand on.
+//! `kubetoll extract`: writes the events of a case as evidence for others.
 
 mod choice;
 mod writer;
@@ -28,10 +28,10 @@ use crate::rules::policy::FILE_NAME;
 use choice::Choice;
 use writer::{Counts, Writer};
 
-/// What must be known before the events are handed on.
+/// The warning for output that is not anonymized.
 const SECRETS: &str = "note: this writes the secrets that the log holds, such as tokens in query parameters; --anonymize writes none";
 
-/// How many bytes wait in memory before they go to standard output; more wait in a temporary file.
+/// Output up to this size stays in memory until it is complete. Larger output goes to a temporary file. In bytes.
 const MAX_WAITING: usize = 64 << 20;
 
 pub(super) fn run(args: &ExtractArgs) -> anyhow::Result<u8> {
@@ -125,7 +125,7 @@ fn extract(args: &ExtractArgs, threads: usize) -> anyhow::Result<u8> {
     Ok(status)
 }
 
-/// The anonymizer that is asked for.
+/// The anonymizer, if a flag requests it.
 fn anonymizer(args: &ExtractArgs, server: &Server) -> anyhow::Result<Option<Anonymizer>> {
     if !args.anonymize && args.anonymize_key_file.is_none() {
         return Ok(None);
@@ -138,13 +138,13 @@ fn anonymizer(args: &ExtractArgs, server: &Server) -> anyhow::Result<Option<Anon
     Ok(Some(Anonymizer::new(key, &configured)))
 }
 
-/// The environment variable with the secret that pseudonyms depend on. A flag would show it in `ps`.
+/// The environment variable with the secret for pseudonyms. A flag would show the secret in `ps`.
 const KEY_VARIABLE: &str = "KUBETOLL_ANONYMIZE_KEY";
 
-/// The longest secret, in bytes.
+/// Longest secret, in bytes.
 const MAX_SECRET: u64 = 64 << 10;
 
-/// The secret that pseudonyms depend on, without the end of its line: that of the file, else of the environment.
+/// The secret for pseudonyms without its line end: from the file, else from the environment.
 fn secret(file: Option<&Path>) -> anyhow::Result<Option<Vec<u8>>> {
     let (name, mut secret) = match (file, std::env::var_os(KEY_VARIABLE)) {
         (Some(path), _) => {
@@ -199,7 +199,7 @@ fn check_output(
     outputs::check(&named, &inputs, reads_stdin, named.is_empty())
 }
 
-/// Says which filters left no event.
+/// Prints the filters that match nothing.
 fn nothing_chosen(filter: &Filter, choice: Option<&Choice<'_>>) -> u8 {
     let received_only = choice.is_some_and(|choice| choice.received_only);
     let unmatched = filter.unmatched(received_only);
@@ -228,7 +228,7 @@ fn write(writer: &mut Writer<'_>, run: &Run<'_>, path: Option<&Path>) -> anyhow:
             .write_with(|out| {
                 writer.write(run, out)?;
                 problem = writer.counts.problem();
-                // A file is not kept where this fails.
+                // On an error, the file is not kept.
                 if problem.is_some() { Err(io::ErrorKind::InvalidData.into()) } else { Ok(()) }
             })
             .context("the events were not written")

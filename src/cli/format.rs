@@ -1,11 +1,11 @@
-//! What `--format` takes.
+//! The values of `--format`.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use crate::render::export::TableFormat;
 
-/// A page: one report in one form.
+/// A format of the whole report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Page {
     Text,
@@ -31,16 +31,17 @@ impl Page {
     }
 }
 
-/// An output.
+/// One output of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Format {
-    /// To standard output, or to a file.
+    /// A report; without a path, it goes to standard output.
     Page(Page, Option<PathBuf>),
     Table(TableFormat, PathBuf),
 }
 
 impl Format {
-    /// The format that a path's ending names: text if it names none. Endings that kubetoll does not write are refused.
+    /// The format for a file extension; text if the extension is unknown. Extensions of formats that kubetoll does
+    /// not write are errors.
     pub(super) fn of_path(path: &Path) -> Result<Self, String> {
         let page = |page| Ok(Self::Page(page, Some(path.to_owned())));
         let table = |format| Ok(Self::Table(format, path.to_owned()));
@@ -74,7 +75,7 @@ impl Format {
     }
 }
 
-/// A path's ending in lower case; empty if it has none.
+/// The file extension in lower case; empty if there is none.
 pub(super) fn ending(path: &Path) -> String {
     path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase()).unwrap_or_default()
 }
@@ -95,7 +96,7 @@ impl FromStr for Format {
                 path => Ok(Self::Page(page, path.map(PathBuf::from))),
             };
         }
-        // Rows that are text may go to standard output.
+        // Only tables in text formats may go to standard output.
         let text_table = |format| match path {
             None => Ok(Self::Table(format, "-".into())),
             Some(_) => table(format),
@@ -117,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats() {
+    fn format_flag_parses_name_and_path() {
         let table = |format, path: &str| Ok(Format::Table(format, path.into()));
         assert_eq!("json".parse(), Ok(Format::Page(Page::Json, None)));
         assert_eq!("sarif=a=b".parse(), Ok(Format::Page(Page::Sarif, Some("a=b".into()))));
@@ -129,7 +130,7 @@ mod tests {
         }
     }
     #[test]
-    fn endings_name_formats() {
+    fn file_extension_selects_the_format() {
         let page = |page, path: &str| Ok(Format::Page(page, Some(path.into())));
         for (path, expected) in [
             ("out.json", Page::Json),

@@ -1,4 +1,4 @@
-//! Gates of a CI job: `--fail-on` and `--require-requests`, and what they say on standard error.
+//! Gates for CI jobs: `--fail-on` and `--require-requests`, with their messages.
 
 use std::fmt::Write;
 
@@ -11,17 +11,17 @@ use crate::requests::filter::Filter;
 use crate::rules::rule::is_meant;
 use crate::rules::{GateRequests, Severity, Worst};
 
-/// What the filters left.
+/// The requests that the filters leave.
 #[derive(Debug)]
 pub(super) struct Left {
     pub(super) requests: u64,
-    /// Events that were left out.
+    /// Events that the filters left out.
     pub(super) filtered: u64,
-    /// The log holds RequestReceived events only.
+    /// The log has only RequestReceived events.
     pub(super) received_only: bool,
 }
 
-/// Whether enough requests were left to judge. Says what is missing.
+/// Whether the filters leave enough requests. Prints a message if not.
 pub(super) fn enough_requests(left: &Left, required: Option<u64>, filter: &Filter) -> bool {
     let Left { requests, filtered, received_only } = *left;
     let unmatched = filter.unmatched(received_only);
@@ -30,7 +30,7 @@ pub(super) fn enough_requests(left: &Left, required: Option<u64>, filter: &Filte
         say(&format!("{prefix}: --{flag} '{}': no request matches this", escaped(name)));
     }
     let Some(required) = required else {
-        // A gate that judges nothing would pass in silence.
+        // Without requests, a gate would pass silently.
         if filtered > 0 && requests == 0 {
             say(
                 "note: the filters leave no request, so nothing was judged; --require-requests makes this an error",
@@ -47,7 +47,7 @@ pub(super) fn enough_requests(left: &Left, required: Option<u64>, filter: &Filte
     unmatched.is_empty() && requests >= required
 }
 
-/// Fails on what is wanted, and says why.
+/// Checks the gates, and prints why one fails.
 pub(super) fn fail_on(report: &Report, wanted: &[FailOn]) -> u8 {
     let messages: Vec<String> = wanted.iter().filter_map(|what| tripped(report, what)).collect();
     for message in &messages {
@@ -56,7 +56,7 @@ pub(super) fn fail_on(report: &Report, wanted: &[FailOn]) -> u8 {
     if messages.is_empty() { DONE } else { FOUND }
 }
 
-/// What trips a gate, in words.
+/// The message of a failed gate; `None` if it passes.
 fn tripped(report: &Report, what: &FailOn) -> Option<String> {
     let gates = &report.gates;
     match what {

@@ -1,4 +1,4 @@
-//! From `--inventory` to what the cluster holds.
+//! Reads the inventory files (`--inventory`).
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use crate::cost::{self, Inventory};
 use crate::files::FileErrors;
 use crate::input::read_whole;
 
-/// Reads all of them, in their order; `None` if there is none.
+/// Reads all files in order; `None` without files.
 pub(super) fn load(paths: &[PathBuf]) -> anyhow::Result<Option<Inventory>> {
     let mut inventory = Inventory::default();
     let mut errors = FileErrors::default();

@@ -1,4 +1,4 @@
-//! The arguments that decide what is read and how it is judged: those of `scan`, which `extract` has too.
+//! The flags that `scan` and `extract` share: what to read, and how to judge it.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -10,18 +10,18 @@ use super::number::number;
 use crate::decode::{Envelope, Layers};
 use crate::ledger::Dedup;
 
-/// The logs that are read.
+/// The audit logs to read.
 #[derive(Debug, Args)]
 pub(super) struct LogArgs {
     /// Audit logs: files, directories (searched), or `-` for standard input; plain, gzip or zstd.
     #[arg(required_unless_present = "file", value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Another audit log, the same as PATH. May be given several times.
+    /// Another audit log, like PATH. You can repeat this flag.
     #[arg(short, long, value_name = "PATH", value_parser = log_path)]
     file: Vec<PathBuf>,
 }
 
-/// A log's path. The name of an output format is none, unless there is such a file.
+/// Parses the path of a log. The name of an output format is an error, unless such a file exists.
 fn log_path(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
     match text.parse::<Format>() {
@@ -31,94 +31,96 @@ fn log_path(text: &str) -> Result<PathBuf, String> {
 }
 
 impl LogArgs {
-    /// All paths, however they were given.
+    /// All paths, from arguments and from `--file`.
     pub(super) fn all(&self) -> Vec<PathBuf> {
         [&*self.paths, &*self.file].concat()
     }
 }
 
-/// What is read, and what judges it.
+/// The inputs, and the settings for verdicts and findings.
 #[derive(Debug, Args)]
 pub(super) struct JudgeArgs {
     #[command(flatten)]
     pub logs: LogArgs,
-    /// etcd's own log, for what it says of slow requests: a file, a directory (searched), or `-`; plain, gzip or zstd.
-    /// May be given several times.
+    /// etcd's own log, to show slow requests: a file, a directory (searched), or `-`; plain, gzip or zstd. You can
+    /// repeat this flag.
     #[arg(long, value_name = "PATH", help_heading = "Beside the audit logs")]
     pub etcd_log: Vec<PathBuf>,
     #[command(flatten)]
     pub server: ServerArgs,
-    /// What the cluster holds, to tell what requests cost: kube-apiserver's /metrics, or CSV or YAML with
-    /// `resource,objects,bytesPerObject` (see docs/cost.md). May be given several times; the last one wins.
+    /// The number of objects in the cluster, to compute costs: kube-apiserver's /metrics, or CSV or YAML with
+    /// `resource,objects,bytesPerObject` (see docs/cost.md). You can repeat this flag; the last file wins.
     #[arg(long, value_name = "FILE", help_heading = "Cost")]
     pub inventory: Vec<PathBuf>,
     #[command(flatten)]
     pub rules: RuleArgs,
     #[command(flatten)]
     pub filter: FilterArgs,
-    /// Show no progress.
+    /// Hide the progress bar.
     #[arg(long, help_heading = "Output")]
     pub no_progress: bool,
-    /// Workers; without it, one for each core.
+    /// The number of worker threads. Default: one per core.
     #[arg(long, value_name = "N", value_parser = number::<u16>(1..=512, "the number of workers, such as 4"), help_heading = "Reading")]
     pub threads: Option<u16>,
-    /// The input format, such as `audit`, `cri` or `http-log`. Without it, kubetoll detects the format of each record.
+    /// The input format, such as `audit`, `cri` or `http-log`. Default: kubetoll detects the format of each record.
     #[arg(long, value_name = "NAME", help_heading = "Reading")]
     pub input_format: Option<InputFormat>,
-    /// How events that were read already are found: `auto` in bounded memory, `exact` among all of them.
+    /// How to find duplicate events: `auto` in bounded memory, `exact` among all events.
     #[arg(long, value_enum, default_value_t = DedupArg::Auto, help_heading = "Reading")]
     pub dedup: DedupArg,
-    /// Do not put requests in order: takes less memory, and rules find no polling, herds, new starts of informers,
-    /// pages or watches beside each other.
+    /// Do not look for patterns over time. This saves memory, but rules then find no polling, herds, repeated LISTs
+    /// of informers, paginated LISTs or duplicate watches.
     #[arg(long, help_heading = "Reading")]
     pub no_patterns: bool,
-    /// The year of lines of the apiserver's own log, which has none; without it the envelope's or the file's.
+    /// The year for lines of the apiserver's own log, which have none. Default: the year of the envelope or of the
+    /// file.
     #[arg(long, value_name = "YEAR", value_parser = number::<i32>(1970..=9999, "a year, such as 2026"), help_heading = "Reading")]
     pub year: Option<i32>,
-    /// Longest line or document that is read; longer ones are counted as skipped. Default: 64. Four times as much, and
-    /// 64 MiB for each thread, must fit into the memory.
+    /// The longest line or document to read. Longer ones are skipped and counted. Default: 64. Four times this size,
+    /// plus 64 MiB for each thread, must fit into memory.
     #[arg(long, value_name = "MIB", value_parser = number::<u16>(1..=1024, "MiB, such as 64"), help_heading = "Reading")]
     pub max_line: Option<u16>,
 }
 
-/// The server that requests are judged for.
+/// The server configuration for the verdicts.
 #[derive(Debug, Args)]
 pub(super) struct ServerArgs {
-    /// Version of kube-apiserver, with its patch level, such as 1.33.2.
+    /// The version of kube-apiserver with its patch level, such as 1.33.2.
     #[arg(long, value_name = "VERSION", help_heading = "Server")]
     pub kube_version: Option<String>,
-    /// Version of etcd, such as 3.5.21; without it, one new enough for consistent reads from the cache.
+    /// The version of etcd, such as 3.5.21. Default: a version that supports consistent reads from the cache.
     #[arg(long, value_name = "VERSION", help_heading = "Server")]
     pub etcd_version: Option<String>,
     /// Feature gates that differ from the version's defaults, such as `WatchList=false` or `AllBeta=false`.
     #[arg(long, value_name = "NAME=BOOL", value_delimiter = ',', help_heading = "Server")]
     pub feature_gate: Vec<String>,
-    /// A resource without a watch cache, beside events: `configmaps`, or `deployments.apps`.
+    /// A resource without a watch cache, in addition to events: `configmaps`, or `deployments.apps`.
     #[arg(long, value_name = "RESOURCE", value_delimiter = ',', help_heading = "Server")]
     pub uncached: Vec<String>,
-    /// An API group that an aggregated server answers, beside the metrics APIs.
+    /// An API group of an aggregated API server, in addition to the metrics APIs.
     #[arg(long, value_name = "GROUP", value_delimiter = ',', help_heading = "Server")]
     pub aggregated: Vec<String>,
 }
 
-/// What judges.
+/// The rules and the policy file.
 #[derive(Debug, Args)]
 pub(super) struct RuleArgs {
-    /// A directory with rule files (*.yaml): they add to kubetoll's own, and one of the same id replaces it.
+    /// A directory with rule files (*.yaml), in addition to kubetoll's own. A rule with the same id replaces
+    /// kubetoll's rule.
     #[arg(long, value_name = "DIR", help_heading = "Rules")]
     pub rules: Vec<PathBuf>,
-    /// Judge by these rules only: ids, names, or families such as KT1.
+    /// Use only these rules: ids, names, or families such as KT1.
     #[arg(long, value_name = "RULE", value_delimiter = ',', help_heading = "Rules")]
     pub select: Vec<String>,
-    /// Do not judge by these rules.
+    /// Do not use these rules.
     #[arg(long, value_name = "RULE", value_delimiter = ',', help_heading = "Rules")]
     pub ignore: Vec<String>,
-    /// The policy file; without it, kubetoll.yaml in the working directory, if it is there.
+    /// The policy file. Default: kubetoll.yaml in the working directory, if it exists.
     #[arg(long, value_name = "PATH", help_heading = "Rules")]
     pub config: Option<PathBuf>,
 }
 
-/// The name of an envelope, or of several in each other, as the report writes them.
+/// An input format as the report writes it: one envelope, or nested envelopes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct InputFormat(pub Layers);
 
@@ -136,7 +138,7 @@ impl FromStr for InputFormat {
     }
 }
 
-/// How duplicates are found.
+/// The values of `--dedup`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum DedupArg {
     Auto,
@@ -154,10 +156,10 @@ impl From<DedupArg> for Dedup {
     }
 }
 
-/// Which requests are counted. Names may hold `*`; one that begins with `-` is left out.
+/// The filters of requests. Names may hold `*`. A name that begins with `-` is excluded.
 #[derive(Debug, Args)]
 pub(super) struct FilterArgs {
-    /// Only requests of these users, acting or asking.
+    /// Only requests of these users: the authenticated user or the impersonated user.
     #[arg(
         long,
         value_name = "NAME",
@@ -173,8 +175,8 @@ pub(super) struct FilterArgs {
         help_heading = "Filters (a* matches, -a leaves out)"
     )]
     pub verb: Vec<String>,
-    /// Only these resources: `pods`, `deployments.apps`, `pods/status`; short names, kinds and capitals work, too (`po`,
-    /// `Deployment`).
+    /// Only these resources: `pods`, `deployments.apps`, `pods/status`. Short names and kinds in any case are
+    /// accepted (`po`, `Deployment`).
     #[arg(
         long,
         value_name = "RESOURCE",
@@ -206,10 +208,10 @@ pub(super) struct FilterArgs {
     /// Only requests received at this time or later.
     #[arg(long, value_name = "TIME", help_heading = "Filters (a* matches, -a leaves out)")]
     pub after: Option<String>,
-    /// Only requests answered with these: `429`, `5xx`.
+    /// Only requests with these status codes: `429`, `5xx`.
     #[arg(long, value_name = "CODE", help_heading = "Filters (a* matches, -a leaves out)")]
     pub http_status_code: Vec<String>,
-    /// Only requests answered with 400 or above.
+    /// Only requests with status code 400 or higher.
     #[arg(long, help_heading = "Filters (a* matches, -a leaves out)")]
     pub failed_only: bool,
 }

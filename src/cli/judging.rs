@@ -1,4 +1,4 @@
-//! From flags and the policy file to the rules that judge.
+//! Loads the rules and the policy file that the flags select.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::products;
 use crate::rules::policy::{self, FILE_NAME};
 use crate::rules::{Policy, RuleSet};
 
-/// Rules and policy of a run.
+/// The rules and the policy of a run.
 #[derive(Debug)]
 pub(super) struct Judging {
     pub(super) rules: RuleSet,
@@ -18,7 +18,7 @@ pub(super) struct Judging {
     pub(super) fail_on: Vec<FailOn>,
 }
 
-/// Loads what the flags name; flags go before the policy file.
+/// Loads the files in the flags. Flags override the policy file.
 pub(super) fn load(args: &RuleArgs, fail_on: &[FailOn]) -> anyhow::Result<Judging> {
     let (mut rules, policy) = all(args)?;
     let fail_on = if fail_on.is_empty() { fail_on_of(&policy) } else { fail_on.to_vec() };
@@ -36,7 +36,7 @@ pub(super) fn load(args: &RuleArgs, fail_on: &[FailOn]) -> anyhow::Result<Judgin
     Ok(Judging { rules, policy, fail_on })
 }
 
-/// All rules, whichever are selected, as the policy sets them.
+/// All rules, selected or not, with the policy's settings.
 pub(super) fn all(args: &RuleArgs) -> anyhow::Result<(RuleSet, Policy)> {
     let mut rules = RuleSet::with_directories(&args.rules).context("--rules")?;
     products::add(&args.rules).map_err(|error| anyhow!(error)).context("--rules")?;
@@ -59,7 +59,7 @@ fn policy(args: &RuleArgs, rules: &RuleSet) -> anyhow::Result<Policy> {
     Ok(Policy::read(&path, &text, rules, today)?)
 }
 
-/// Whether nothing has that name. A link to nothing has it: what it was to lead to is not judged without.
+/// Whether no file has this name. A broken link counts as a file, so that a missing policy file is an error.
 pub(super) fn is_absent(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }
@@ -73,7 +73,7 @@ fn rule_of(what: &FailOn) -> Option<&str> {
     if let FailOn::Rule(word) = what { Some(word) } else { None }
 }
 
-/// The server's flags, and what the policy says where there is none.
+/// The server's flags. The policy file sets those that are absent.
 pub(super) fn server_args(args: &ServerArgs, policy: &Policy) -> ServerArgs {
     let or = |flag: &Vec<String>, own: &Vec<String>| if flag.is_empty() { own.clone() } else { flag.clone() };
     ServerArgs {
@@ -91,7 +91,7 @@ mod tests {
     use crate::rules::policy::FAIL_ON;
 
     #[test]
-    fn a_policy_fails_on_what_the_flag_does() {
+    fn unknown_fail_on_word_gets_a_suggestion() {
         for word in FAIL_ON {
             let Ok(what) = word.parse::<FailOn>();
             assert_eq!(rule_of(&what), None, "{word}");

@@ -13,14 +13,14 @@ use crate::render::plain::escaped;
 /// Method and target.
 type Request = (String, String);
 
-/// What a command sends, and what a reader should know of it.
+/// The requests of a command, and notes on them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Sent {
     pub requests: Vec<Request>,
     pub notes: Vec<String>,
 }
 
-/// Options with a value; those of the second list change what is sent.
+/// Options with a value. Those in the second list change the requests.
 const PASSED_OVER: [&str; 25] = [
     "output",
     "template",
@@ -50,7 +50,7 @@ const PASSED_OVER: [&str; 25] = [
 ];
 const WITH_VALUE: [&str; 7] =
     ["namespace", "selector", "field-selector", "chunk-size", "raw", "sort-by", "subresource"];
-/// Options without a value that change nothing here.
+/// Options without a value that do not change the requests.
 const FLAGS: [&str; 18] = [
     "no-headers",
     "show-labels",
@@ -71,7 +71,7 @@ const FLAGS: [&str; 18] = [
     "cascade",
     "use-openapi-print-columns",
 ];
-/// Short options, and the long ones that they are.
+/// Short options with their long forms.
 const SHORT: [(char, &str); 10] = [
     ('n', "namespace"),
     ('l', "selector"),
@@ -84,7 +84,7 @@ const SHORT: [(char, &str); 10] = [
     ('R', "recursive"),
     ('i', "interactive"),
 ];
-/// What `kubectl get all` lists.
+/// The resources that `kubectl get all` lists.
 const ALL: [&str; 10] = [
     "pods",
     "replicationcontrollers",
@@ -97,11 +97,10 @@ const ALL: [&str; 10] = [
     "cronjobs",
     "jobs",
 ];
-/// The resourceVersion of a WATCH after a LIST, which no command shows.
+/// An example resourceVersion for a WATCH after a LIST. The command does not show the real one.
 const LISTED_REVISION: &str = "123456";
 
-/// A request that a command sends, for commands that [`sent`] does not read; `None` where it sends none or kubetoll does
-/// not know it.
+/// An example request of a command that [`sent`] does not read. `None` if the command sends no request or is unknown.
 fn example(verb: &str) -> Option<&'static str> {
     Some(match verb {
         "logs" => "GET /api/v1/namespaces/default/pods/NAME/log",
@@ -127,10 +126,10 @@ fn example(verb: &str) -> Option<&'static str> {
     })
 }
 
-/// Reads a command's words behind `kubectl`.
+/// Reads the arguments of a `kubectl` command.
 ///
 /// # Errors
-/// Where kubetoll does not know the command, an option or a resource.
+/// If kubetoll does not know the command, an option or a resource.
 pub(super) fn sent(words: &[String]) -> anyhow::Result<Sent> {
     let command = Command::read(words)?;
     if let Some(target) = command.value("raw") {
@@ -263,7 +262,7 @@ impl Command {
         Ok(Sent { requests: vec![(method.to_owned(), target.to_owned())], notes: Vec::new() })
     }
 
-    /// Resources with the names that the command gives for each.
+    /// The resources of the command, each with its object names.
     fn objects(&self) -> anyhow::Result<Vec<(BuiltIn, Vec<String>)>> {
         let Some((first, names)) = self.operands.split_first() else {
             bail!("kubectl {} needs a resource, such as kubectl {} pods", self.verb, self.verb);
@@ -290,7 +289,7 @@ impl Command {
         }
     }
 
-    /// The namespace that a resource's path names.
+    /// The namespace in the path of a resource.
     fn namespace(&self, resource: BuiltIn) -> Option<&str> {
         let is_clusters = is_cluster_scoped(resource.group, resource.plural) == Some(true);
         (!is_clusters).then(|| self.value("namespace").unwrap_or("default"))
@@ -362,17 +361,17 @@ impl Command {
         Ok(())
     }
 
-    /// The limit of a LIST; `None` for none.
+    /// The limit of a LIST; `None` means no limit.
     fn chunk_size(&self) -> anyhow::Result<Option<u64>> {
         let text = self.value("chunk-size").unwrap_or("500");
         let size: u64 = text.parse().ok().with_context(|| {
             format!("kubectl --chunk-size: {text:?} is not a number; use one such as 500")
         })?;
-        // kubectl sorts what it has whole.
+        // kubectl reads the whole collection to sort it.
         Ok(Some(size).filter(|size| *size > 0 && self.value("sort-by").is_none()))
     }
 
-    /// An object, what is on a node, and the object's events.
+    /// Adds the requests for an object, the pods of a node, and the object's events.
     fn describe(
         &self,
         resource: BuiltIn,

@@ -1,4 +1,4 @@
-//! Whether the machine holds what the limits of a run allow.
+//! Checks that the limits of a run fit into memory.
 
 use std::fs;
 use std::path::Path;
@@ -7,16 +7,16 @@ use anyhow::bail;
 
 use super::args::JudgeArgs;
 
-/// What a thread takes at most, in bytes: blocks, and the texts in them. docs/inputs.md names it.
+/// The most memory that a thread uses, in bytes: blocks, and the texts in them. docs/inputs.md shows this number.
 const THREAD: u64 = 64 << 20;
-/// What the longest line takes at most, in its own length: the line, and its text with each byte replaced by three. One
-/// line of more than 8 MiB is in memory at a time.
+/// The most memory that the longest line uses, as a multiple of its length: the line, plus its text with three bytes
+/// for each byte. Only one line longer than 8 MiB is in memory at a time.
 const LINE: u64 = 4;
 
 /// The default of `--max-line`, in MiB.
 pub(super) const MAX_LINE: u16 = 64;
 
-/// Refuses limits that the machine can't hold, if they need more than the defaults.
+/// Returns an error if the limits exceed the defaults and the available memory.
 pub(super) fn check(args: &JudgeArgs, threads: usize, default_threads: usize) -> anyhow::Result<()> {
     let max_line = u64::from(args.max_line.unwrap_or(MAX_LINE));
     let needed_by = needed(max_line, threads as u64);
@@ -34,7 +34,7 @@ pub(super) fn check(args: &JudgeArgs, threads: usize, default_threads: usize) ->
     }
 }
 
-/// Which flags to lower. `--threads` helps only if the longest line leaves room for a thread.
+/// The flags to lower. `--threads` helps only if the longest line leaves memory for a thread.
 fn advice(max_line: u64, available: u64) -> &'static str {
     if needed(max_line, 1) > available { "lower --max-line" } else { "lower --max-line or --threads" }
 }
@@ -47,8 +47,8 @@ fn megabytes(bytes: u64) -> String {
     format!("{} MiB", bytes >> 20)
 }
 
-/// The memory that this process may have, in bytes: the machine's, or a lower limit of its control group or of the shell
-/// that started it. `None` where the system does not say.
+/// The memory available to this process, in bytes: that of the machine, or a lower limit of its control group or
+/// shell. `None` if the system does not show it.
 fn available() -> Option<u64> {
     let read = |path: &Path| fs::read_to_string(path).ok();
     let groups = read(Path::new("/proc/self/cgroup")).unwrap_or_default();
@@ -59,7 +59,7 @@ fn available() -> Option<u64> {
     of_groups.chain(of_machine).chain(of_shell).min()
 }
 
-/// The files that hold the limits of control groups, in both versions: of each group and of those around it.
+/// The files with the limits of control groups, for cgroup v1 and v2: those of each group and of its parents.
 fn group_files(groups: &str) -> Vec<String> {
     let mut files = Vec::new();
     for line in groups.lines() {
@@ -78,13 +78,13 @@ fn group_files(groups: &str) -> Vec<String> {
     files
 }
 
-/// The memory of the machine, by `/proc/meminfo`.
+/// The memory of the machine, from `/proc/meminfo`.
 fn total(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
 }
 
-/// The soft limit on the address space, by `/proc/self/limits`.
+/// The soft limit of the address space, from `/proc/self/limits`.
 fn address_space(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("Max address space"))?;
     line.split_whitespace().next()?.parse().ok()
@@ -100,13 +100,13 @@ mod tests {
     }
 
     #[test]
-    fn only_a_flag_that_helps_is_named() {
+    fn memory_error_names_only_flags_that_help() {
         assert_eq!(advice(64, needed(64, 1)), "lower --max-line or --threads");
         assert_eq!(advice(64, needed(64, 1) - 1), "lower --max-line");
     }
 
     #[test]
-    fn limits_are_read_as_linux_writes_them() {
+    fn memory_limits_are_parsed_from_linux_files() {
         assert_eq!(total("MemTotal:       24576 kB\nMemFree: 1 kB\n"), Some(24 << 20));
         let limits = "Limit  Soft Limit  Hard Limit  Units\nMax address space         4096000              unlimited            bytes\n";
         assert_eq!(address_space(limits), Some(4_096_000));

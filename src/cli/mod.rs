@@ -1,4 +1,4 @@
-//! The command line: arguments, progress, exit status. Wiring only.
+//! The command line: arguments, progress and exit status.
 
 mod args;
 mod audit_policy;
@@ -38,14 +38,14 @@ use say::say;
 use crate::files::partial;
 use crate::render::plain::escaped;
 
-/// The work was done.
+/// Exit status: success.
 const DONE: u8 = 0;
-/// Something was found that the caller asked to fail on.
+/// Exit status: a `--fail-on` condition is met.
 const FOUND: u8 = 1;
-/// The work could not be done.
+/// Exit status: an error.
 const FAILED: u8 = 2;
 
-/// Runs the command that was asked for.
+/// Runs the command.
 #[must_use]
 pub fn main() -> ExitCode {
     let cli = Cli::try_parse().unwrap_or_else(|error| {
@@ -71,13 +71,13 @@ pub fn main() -> ExitCode {
         Command::AuditPolicy(args) => audit_policy::run(&args),
     };
     ExitCode::from(done.unwrap_or_else(|error| {
-        // A message quotes what stands in a file.
+        // The message may quote hostile file content.
         say(&format!("error: {error:#}"));
         FAILED
     }))
 }
 
-/// The command line's own description, for the generated reference.
+/// The command line's definition, for the generated reference.
 #[must_use]
 pub fn command() -> clap::Command {
     Cli::command()

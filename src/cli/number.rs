@@ -1,8 +1,8 @@
-//! Flags with a number.
+//! Parses numbers in flags.
 
 use std::ops::RangeInclusive;
 
-/// Reads a number of a range. `meaning` says what to write, with an example.
+/// Parses a number in a range. `meaning` says what to write, with an example.
 pub(super) fn number<N: TryFrom<i64>>(
     range: RangeInclusive<i64>,
     meaning: &'static str,
@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_outside_of_its_range_is_refused_with_what_to_write() {
+    fn number_outside_its_range_is_an_error_with_an_example() {
         let read = number::<u16>(1..=512, "the number of workers, such as 4");
         assert_eq!(read("512"), Ok(512));
         for bad in ["0", "513", "abc", "", "1.5", "-1", "99999999999999999999"] {

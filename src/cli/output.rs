@@ -8,14 +8,14 @@ use anyhow::Context;
 use crate::render::escape::without_commands;
 use crate::render::file::{Draft, Watched};
 
-/// Where text goes: a file, which is there only when it is whole, or standard output.
+/// An output for text: standard output, or a file that appears only when it is complete.
 pub(super) enum Output {
     File { draft: Draft, path: PathBuf },
     Stdout,
 }
 
 impl Output {
-    /// Prepares the output, so that a path that can't be written is said before the work.
+    /// Prepares the output, so that an invalid path is reported before the work.
     pub(super) fn prepare(path: Option<&Path>) -> anyhow::Result<Self> {
         Ok(match path {
             None => Self::Stdout,
@@ -27,8 +27,7 @@ impl Output {
         })
     }
 
-    /// Lets all of it be written. A reader that goes away ends the writing, and no more: the exit status does not depend
-    /// on it.
+    /// Writes the output. If the reader closes the pipe, writing stops without an error.
     pub(super) fn write_with(
         self,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -50,7 +49,8 @@ impl Output {
         self.write_with(|out| out.write_all(text.as_bytes()))
     }
 
-    /// Writes a text for people, without commands to a job's runner, colored where that is wanted; in a file, only where it was asked for.
+    /// Writes a text for people. Workflow commands of CI runners are removed. Colors depend on the flag; a file has
+    /// colors only with `--color always`.
     pub(super) fn write(self, text: &str, color: anstream::ColorChoice) -> anyhow::Result<()> {
         let color = match (&self, color) {
             (Self::File { .. }, anstream::ColorChoice::Auto) => anstream::ColorChoice::Never,
@@ -68,12 +68,12 @@ impl Output {
     }
 }
 
-/// Whether a path is the name of standard output.
+/// Whether a path means standard output.
 pub(super) fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// Adds a text to the end of a file that others write to, too.
+/// Appends a text to a file that other programs also append to.
 pub(super) fn append(path: &Path, text: &str) -> anyhow::Result<()> {
     let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
     file.and_then(|mut file| file.write_all(text.as_bytes())).with_context(|| unwritable(path))
@@ -83,7 +83,7 @@ fn unwritable(path: &Path) -> String {
     format!("{}: can't be written", path.display())
 }
 
-/// The width of the terminal, or of `COLUMNS`, or one that fits most places where text without a terminal ends up.
+/// The width of the terminal or from `COLUMNS`, else a default that suits most outputs.
 pub(super) fn width() -> usize {
     let asked = || std::env::var("COLUMNS").ok()?.parse().ok();
     let terminal = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));

@@ -1,11 +1,11 @@
-//! The value of `-o`: a path. What other tools take there (`-o json`, `-o top=10`) is refused, with the flag that does
-//! the same here.
+//! Parses the value of `-o`, a path. Values that other tools accept (`-o json`, `-o top=10`) are errors that name
+//! kubetoll's flag.
 
 use std::path::PathBuf;
 
 use super::format::{self, Format, Page};
 
-/// Forms of kubectl's `-o` that have a value, which may hold a `/` or a `.`.
+/// Formats of kubectl's `-o` with a value, which may hold a `/` or a `.`.
 const TEMPLATES: [&str; 7] = [
     "custom-columns",
     "custom-columns-file",
@@ -16,7 +16,7 @@ const TEMPLATES: [&str; 7] = [
     "jsonpath-file",
 ];
 
-/// Reads a path. A word without `/` and `.` is not taken for a file's name.
+/// Parses a path. A word without `/` and `.` is not a path.
 pub(super) fn parse(text: &str) -> Result<PathBuf, String> {
     let (word, value) = text.split_once(['=', ':']).map_or((text, None), |(word, value)| (word, Some(value)));
     let name = word.to_ascii_lowercase();
@@ -51,17 +51,17 @@ pub(super) fn parse(text: &str) -> Result<PathBuf, String> {
     })
 }
 
-/// Reads the path of a file of JSON lines.
+/// Parses the path of a file with JSON lines.
 pub(super) fn json_lines(text: &str) -> Result<PathBuf, String> {
     of_one_form(text, "JSON lines", "jsonl", &["json", "jsonl", "ndjson"])
 }
 
-/// Reads the path of a YAML file.
+/// Parses the path of a YAML file.
 pub(super) fn yaml(text: &str) -> Result<PathBuf, String> {
     of_one_form(text, "YAML", "yaml", &["yaml", "yml"])
 }
 
-/// Reads a path whose ending is not that of another form.
+/// Parses a path. The file extension of another format is an error.
 fn of_one_form(text: &str, form: &str, ending: &str, endings: &[&str]) -> Result<PathBuf, String> {
     let path = parse(text)?;
     let own = format::ending(&path);
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn output_forms_of_other_tools_are_refused_with_the_flag_to_use() {
+    fn output_values_of_other_tools_are_errors_that_name_the_flag() {
         for (text, flag) in [
             ("json", "--format json"),
             ("JSON", "--format json"),
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn endings_of_other_forms_are_refused() {
+    fn file_extension_of_another_format_is_an_error() {
         for path in ["a.jsonl", "a.JSON", "./a", "a.txt", "-", "/dev/stdout", "a.log"] {
             assert_eq!(json_lines(path), Ok(PathBuf::from(path)));
         }
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_taken() {
+    fn output_flag_accepts_paths() {
         for path in ["-", "./json", "report.json", "/tmp/report", "out/report", "..", "top=10.txt"] {
             assert_eq!(parse(path), Ok(PathBuf::from(path)));
         }

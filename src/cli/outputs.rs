@@ -1,4 +1,4 @@
-//! Checks of outputs before any work: each is a file of its own, and none is read.
+//! Checks the outputs before any work. Outputs must be distinct files, and none may be an input.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -10,10 +10,10 @@ use tempfile::Builder;
 use crate::files::partial::Partial;
 use crate::input::Sources;
 
-/// How many links are followed, as Linux does.
+/// Limit of followed links, as in Linux.
 const MAX_LINKS: usize = 40;
 
-/// What a run reads: a path, and what messages call it.
+/// The inputs of a run: each a path, and its name in messages.
 #[derive(Debug, Default)]
 pub(super) struct Inputs(Vec<(PathBuf, &'static str)>);
 
@@ -22,14 +22,14 @@ impl Inputs {
         self.0.push((path.into(), what));
     }
 
-    /// Adds each file of a log, those too that are not read as another file holds the same.
+    /// Adds each file of a log, including duplicates that kubetoll does not read.
     pub(super) fn add_sources(&mut self, sources: &Sources, what: &'static str) {
         let read = sources.list.iter().filter_map(|source| source.path.as_ref());
         let copies = sources.duplicates.iter().map(|copy| &copy.path);
         self.0.extend(read.chain(copies).map(|path| (path.clone(), what)));
     }
 
-    /// Adds the files of a directory of rules.
+    /// Adds the files in a directory of rules.
     pub(super) fn add_rules(&mut self, directory: &Path) {
         let files = walkdir::WalkDir::new(directory).follow_links(true).into_iter().flatten();
         self.0.extend(
@@ -38,8 +38,8 @@ impl Inputs {
     }
 }
 
-/// Refuses outputs that are one file, and outputs that are an input. `reads_stdin` and `writes_stdout` say whether the
-/// standard streams are among them: a shell may have led them to files.
+/// Returns an error if two outputs are the same file, or if an output is an input. `reads_stdin` and `writes_stdout`
+/// say whether the run uses the standard streams, which a shell may redirect to files.
 pub(super) fn check(
     outputs: &[PathBuf],
     inputs: &Inputs,
@@ -56,7 +56,7 @@ pub(super) fn check(
     );
     let stdout = stream(writes_stdout, &io::stdout());
     let mut named: Vec<(File, String)> = Vec::new();
-    // A shell empties the file that it leads standard output to, unless it adds to it. An empty one loses nothing.
+    // A shell truncates the file for standard output, unless it appends. An empty file loses nothing.
     if let Some((file, size)) = stdout.zip(stream_size(&io::stdout())) {
         if size > 0
             && let Some((_, what, path)) = read.iter().find(|(read, ..)| read.is(&file))
@@ -81,12 +81,12 @@ pub(super) fn check(
     Ok(())
 }
 
-/// What tells a file from all others, by whichever path it is named.
+/// The identity of a file, which does not depend on the path to it.
 #[derive(Debug)]
 struct File {
-    /// Without links; empty for a pipe and a standard stream.
+    /// The path without links; empty for a pipe or a standard stream.
     path: PathBuf,
-    /// Device and inode, where it is a file or a pipe that is there.
+    /// Device and inode of an existing file or pipe.
     identity: Option<(u64, u64)>,
 }
 
@@ -109,7 +109,7 @@ impl File {
             || (has_path && !is_there(self) && !is_there(other) && self.may_be_by_case(other, ignores_case))
     }
 
-    /// Whether two files that are not there yet have names that differ in case alone, where that makes no difference.
+    /// Whether the names of two missing files differ only in case, in a directory that ignores case.
     fn may_be_by_case(&self, other: &Self, ignores_case: impl FnOnce(&Path) -> bool) -> bool {
         let directory = self.path.parent().filter(|own| other.path.parent() == Some(own));
         let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().to_lowercase());
@@ -117,7 +117,8 @@ impl File {
     }
 }
 
-/// Whether a directory finds a file by its name in another case. Where none can be made to try, nothing can be written.
+/// Whether a directory ignores case in file names. Tries it with a temporary file. `false` if the directory is not
+/// writable, because then no output can be written either.
 fn ignores_case(directory: &Path) -> bool {
     let Ok(file) = Partial::new(Builder::new(), directory) else { return false };
     let name = file.path().and_then(Path::file_name);
@@ -125,7 +126,7 @@ fn ignores_case(directory: &Path) -> bool {
     name.is_some_and(|name| directory.join(name).exists())
 }
 
-/// A path without links. Its last part, or what it links to, need not be there.
+/// Resolves the links of a path. The last component, or the target of its link, may be missing.
 fn resolved(path: &Path, links: usize) -> io::Result<PathBuf> {
     match fs::canonicalize(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -139,7 +140,7 @@ fn resolved(path: &Path, links: usize) -> io::Result<PathBuf> {
     Ok(fs::canonicalize(directory)?.join(name))
 }
 
-/// The file or pipe that a standard stream is led to.
+/// The file or pipe to which a standard stream is redirected.
 #[cfg(unix)]
 fn stream(is_used: bool, stream: &impl std::os::fd::AsFd) -> Option<File> {
     let identity = stream_metadata(stream).filter(|_| is_used).and_then(|file| identity(&file));
@@ -151,13 +152,13 @@ fn stream_metadata(stream: &impl std::os::fd::AsFd) -> Option<Metadata> {
     fs::File::from(stream.as_fd().try_clone_to_owned().ok()?).metadata().ok()
 }
 
-/// Its size; 0 for a pipe.
+/// The size in bytes; 0 for a pipe.
 #[cfg(unix)]
 fn stream_size(stream: &impl std::os::fd::AsFd) -> Option<u64> {
     stream_metadata(stream).map(|file| file.len())
 }
 
-/// A device has none: it loses nothing, however many outputs go to it.
+/// A device has no identity, because it loses nothing if several outputs go to it.
 #[cfg(unix)]
 fn identity(file: &Metadata) -> Option<(u64, u64)> {
     use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -185,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_differ_in_case_alone_are_one_file_where_the_file_system_says_so() {
+    fn names_that_differ_in_case_are_one_file_if_the_file_system_ignores_case() {
         let file = |path: &str| File { path: path.into(), identity: None };
         let (one, other) = (file("/d/Größe.json"), file("/d/GRÖSSE.json"));
         assert!(!one.may_be_by_case(&other, |_| true), "no file system takes ß for SS");
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn the_probe_finds_what_the_file_system_does_and_leaves_no_file() {
+    fn case_probe_matches_the_file_system_and_leaves_no_file() {
         let directory = tempfile::tempdir().expect("a directory");
         fs::write(directory.path().join("probe"), "").expect("a file");
         assert_eq!(ignores_case(directory.path()), directory.path().join("PROBE").exists());

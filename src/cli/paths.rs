@@ -1,10 +1,10 @@
-//! Which of the paths that were given hold nothing of what is looked for.
+//! Finds the given paths without any event or line that the run looks for.
 
 use std::path::{Path, PathBuf};
 
 use crate::input::Sources;
 
-/// The paths of which no source holds anything, as `holds_none` says of a source's index.
+/// The given paths whose source files are all empty. `holds_none` decides this by the index of a source.
 pub(super) fn silent<'p>(
     paths: &'p [PathBuf],
     sources: &'p Sources,
@@ -15,7 +15,7 @@ pub(super) fn silent<'p>(
             Some(path) => path.starts_with(given),
             None => given.as_os_str() == "-",
         };
-        // What a copy holds is found in the file that is read for it.
+        // A duplicate has the content of the file that is read instead.
         let original =
             |path: &Path| sources.list.iter().position(|source| source.path.as_deref() == Some(path));
         let copies = sources.duplicates.iter().filter(|copy| is_below(Some(&copy.path)));
@@ -33,7 +33,7 @@ pub(super) fn silent<'p>(
     })
 }
 
-/// How messages name a path.
+/// The name of a path in messages.
 pub(super) fn name(given: &Path) -> String {
     if given.as_os_str() == "-" { "standard input".to_owned() } else { given.display().to_string() }
 }

@@ -1,4 +1,4 @@
-//! `kubetoll products`: products that findings name, and their own settings.
+//! `kubetoll products`: lists and explains products with their settings.
 
 use anyhow::anyhow;
 

@@ -1,4 +1,4 @@
-//! Progress on standard error, if that is a terminal.
+//! The progress bar on standard error, if that is a terminal.
 
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -8,16 +8,16 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// A bar that follows a counter until it is dropped.
+/// A progress bar that shows a counter until it is dropped.
 pub(super) struct Progress {
-    /// Bytes that were read, before decompression.
+    /// Bytes read, before decompression.
     pub read: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
     painter: Option<JoinHandle<()>>,
 }
 
 impl Progress {
-    /// A bar up to so many bytes; 0 if that is not known.
+    /// Starts a bar for `total` bytes; 0 means unknown.
     pub(super) fn new(total: u64, wanted: bool) -> Self {
         let read = Arc::new(AtomicU64::new(0));
         let stop = Arc::new(AtomicBool::new(false));
@@ -34,7 +34,7 @@ impl Drop for Progress {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(painter) = self.painter.take() {
             painter.thread().unpark();
-            // A painter that panicked has nothing left to show.
+            // If the painting thread panicked, there is nothing to stop.
             let _ = painter.join();
         }
     }

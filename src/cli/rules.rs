@@ -1,4 +1,4 @@
-//! `kubetoll rules`: what judges, for people, for programs, and for authors of rules.
+//! `kubetoll rules`: lists, explains and checks rules.
 
 use std::path::Path;
 

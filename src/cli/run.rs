@@ -1,4 +1,4 @@
-//! Reading a log as the flags say: the files, the filters, and the server that they show.
+//! Reads the logs with the flags: files, filters, and the server version that the logs show.
 
 use std::path::{Path, PathBuf};
 
@@ -19,13 +19,13 @@ use crate::report;
 use crate::requests::filter::{Filter, NameFilter, StatusSet, parse_timestamp};
 use crate::version::Inferred;
 
-/// How many files that are compressed with a long window are named where no event was read.
+/// Limit of the files without events that are named because of their long compression window.
 const NAMED_LONG_WINDOWS: usize = 3;
 
-/// What a thread of the pool has for its stack, in bytes: as much as the main thread has.
+/// The stack size of a pool thread, in bytes: that of the main thread.
 const STACK: usize = 8 << 20;
 
-/// Runs the work of a command in one pool of threads, which read and build the report, and hands it their number.
+/// Runs a command in one thread pool that reads logs and builds the report. Passes the number of threads.
 pub(super) fn in_pool<T: Send>(
     args: &JudgeArgs,
     work: impl FnOnce(usize) -> anyhow::Result<T> + Send,
@@ -41,7 +41,7 @@ fn all_cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// How the logs are read.
+/// The settings for reading the logs.
 pub(super) fn settings(args: &JudgeArgs, threads: usize) -> anyhow::Result<Settings> {
     Ok(Settings {
         threads,
@@ -55,7 +55,7 @@ pub(super) fn settings(args: &JudgeArgs, threads: usize) -> anyhow::Result<Setti
     })
 }
 
-/// The files to read.
+/// The source files.
 pub(super) fn sources(args: &JudgeArgs) -> anyhow::Result<Sources> {
     let mut sources = Sources::discover(&args.logs.all())?;
     if Dedup::from(args.dedup) != Dedup::Off {
@@ -80,16 +80,16 @@ fn filter(args: &FilterArgs) -> anyhow::Result<Filter> {
     Ok(filter)
 }
 
-/// Where etcd's version comes from.
+/// The source of etcd's version.
 pub(super) struct EtcdFrom {
     pub(super) from: &'static str,
-    /// What etcd's start lines state, and the files that show it.
+    /// The versions in etcd's start lines, each with its file.
     pub(super) stated: Vec<(EtcdVersion, String)>,
     pub(super) notes: Vec<String>,
 }
 
-/// Takes etcd's version from its start lines, unless the user names it. The apiserver asks all members, so that the oldest
-/// one counts.
+/// Sets etcd's version from its start lines, unless a flag sets it. The oldest version counts, because the apiserver
+/// checks all members.
 fn etcd_version(server: &mut Server, mut stated: Vec<(EtcdVersion, String)>) -> EtcdFrom {
     stated.sort_unstable();
     stated.dedup();
@@ -124,7 +124,7 @@ pub(super) struct Run<'a> {
     pub(super) server: Server,
 }
 
-/// What was found out about the server.
+/// The ledger of a run, and the detected server.
 pub(super) struct Found {
     pub(super) version: Inferred,
     pub(super) etcd: EtcdFrom,
@@ -132,8 +132,8 @@ pub(super) struct Found {
 }
 
 impl Run<'_> {
-    /// Reads the log; a second time where it shows several versions, each request then by the version of its time.
-    /// `etcd` are the versions that etcd's own log states.
+    /// Reads the logs. If they show several versions, reads them again to judge each request by the version at its
+    /// time. `etcd` has the versions in etcd's own log.
     pub(super) fn read(
         &mut self,
         known: Option<KubeVersion>,
@@ -165,7 +165,7 @@ impl Run<'_> {
             version.judge_as_one();
             return Ok((ledger, Found { version, etcd, notes }));
         }
-        // Both ledgers at once would take twice the memory.
+        // Drop the first ledger, because two ledgers need twice the memory.
         drop(ledger);
         Ok((self.pass(&version.timeline)?, Found { version, etcd, notes }))
     }
@@ -176,12 +176,12 @@ impl Run<'_> {
         pipeline::run(&self.sources.list, &self.settings, &timeline, &progress.read)
     }
 
-    /// A message for each path that was given and holds no event.
+    /// A message for each given path without events.
     pub(super) fn paths_without_events(&self, ledger: &Ledger) -> Vec<String> {
         let holds_any = ledger.input.all_events() > 0;
         let holds_none = |index: u32| {
             let counts = ledger.input.sources.get(&index);
-            // A file of etcd's log is read beside audit logs, and says nothing alone.
+            // A file of etcd's log needs an audit log.
             let of_server = if holds_any {
                 &[Foreign::Trace, Foreign::Start, Foreign::EtcdStart][..]
             } else {
@@ -205,7 +205,7 @@ impl Run<'_> {
         messages
     }
 
-    /// Says that a path holds no event, and what its files are.
+    /// The message for a path without events, with the types of its files.
     fn nothing_in(&self, given: &Path, ledger: &Ledger, is_alone: bool) -> String {
         let name = paths::name(given);
         let mut files = self.sources.clone();
@@ -228,7 +228,7 @@ impl Run<'_> {
     }
 }
 
-/// What a log without events holds instead.
+/// The content of a log without events, as text.
 fn skipped(ledger: &Ledger) -> String {
     let input = &ledger.input;
     let skipped = input.skipped.iter().map(|(reason, (count, _))| (reason.as_str(), *count));

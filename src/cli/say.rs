@@ -4,7 +4,7 @@ use std::io::Write;
 
 use crate::render::escape::{escaped, without_commands};
 
-/// Writes lines to standard error. What nobody reads is no reason to fail: the exit status says it, too.
+/// Writes lines to standard error. Ignores write errors, because the exit status also shows the result.
 pub(super) fn say(message: &str) {
     let lines: Vec<_> = message.lines().map(escaped).collect();
     let _ = writeln!(anstream::stderr().lock(), "{}", without_commands(&lines.join("\n")));

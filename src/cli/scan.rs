@@ -1,4 +1,4 @@
-//! `kubetoll scan`: from logs to a report.
+//! `kubetoll scan`: reads logs and writes reports.
 
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,7 @@ pub(super) fn run(mut args: ScanArgs) -> anyhow::Result<u8> {
     run::in_pool(&args.judge, |threads| scan(&args, threads))
 }
 
-/// Gives `--output` its format: that of the `--format` without a path, else that of the path's ending.
+/// Sets the format of `--output`: a `--format` without a path, else the file extension.
 fn name_output(args: &mut ScanArgs) -> anyhow::Result<()> {
     let Some(path) = args.output.as_ref().filter(|path| !is_stdout(path)) else { return Ok(()) };
     if args.format.iter().any(|format| matches!(format, Format::Page(_, None))) {
@@ -82,7 +82,7 @@ fn scan(args: &ScanArgs, threads: usize) -> anyhow::Result<u8> {
     found.notes.append(&mut found.etcd.notes);
     let mut empty = run.paths_without_events(&ledger);
     empty.extend(etcd.empty.iter().cloned());
-    // Traces of slow requests are worth a report by themselves.
+    // A log with only traces of slow requests also gets a report.
     let holds_any = ledger.input.all_events() > 0 || ledger.input.foreign.contains_key(&Foreign::Trace);
     let context = Context {
         sources: &run.sources,
@@ -102,12 +102,12 @@ fn scan(args: &ScanArgs, threads: usize) -> anyhow::Result<u8> {
         write(&report, args, &pages)?;
     }
     let code = outcome(&report, args, &run.settings.filter, &judging.fail_on, &empty);
-    // The process ends: what it holds is not taken apart piece by piece first.
+    // The process ends now, so skip freeing its memory.
     std::mem::forget((report, judging));
     Ok(code)
 }
 
-/// Refuses `--details 2`, which reads as a path: the value of `--details` follows `=`.
+/// Returns an error for `--details 2`, because clap reads `2` as a path: `--details` needs `=`.
 fn check_paths(args: &ScanArgs) -> anyhow::Result<()> {
     if !matches!(args.details, Some(Details::All)) {
         return Ok(());
@@ -122,7 +122,7 @@ fn check_paths(args: &ScanArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Refuses gates that `--no-patterns` would make count the first LISTs of informers.
+/// Returns an error for gates with `--no-patterns`, because they would count the first LISTs of informers.
 fn check_patterns(args: &ScanArgs, fail_on: &[FailOn]) -> anyhow::Result<()> {
     let word = fail_on.iter().find_map(|what| match what {
         FailOn::EtcdList => Some("etcd-list"),
@@ -138,7 +138,7 @@ fn check_patterns(args: &ScanArgs, fail_on: &[FailOn]) -> anyhow::Result<()> {
     }
 }
 
-/// Which findings the pages that are asked for have room for: of thousands, a terminal's has some, and rows have none.
+/// The findings that the requested formats can show. A terminal has room for some of thousands, and tables have none.
 fn detail(args: &ScanArgs, pages: &[Written]) -> Detail {
     if pages.is_empty() {
         return Detail::Rows;
@@ -152,7 +152,7 @@ fn detail(args: &ScanArgs, pages: &[Written]) -> Detail {
     }
 }
 
-/// Says what is wrong, and returns the exit status.
+/// Prints errors, and returns the exit status.
 fn outcome(report: &Report, args: &ScanArgs, filter: &Filter, wanted: &[FailOn], empty: &[String]) -> u8 {
     for message in empty {
         say(&format!("error: {message}"));
@@ -166,7 +166,7 @@ fn outcome(report: &Report, args: &ScanArgs, filter: &Filter, wanted: &[FailOn],
     if !empty.is_empty() || !is_enough {
         return FAILED;
     }
-    // A rule that failed may have found what the gate is for.
+    // A failed rule might have found what the gate checks.
     if !report.rule_failures.is_empty() && !wanted.is_empty() {
         say(&format!("error: a rule failed, so the gate can't be trusted: {}", report.rule_failures[0]));
         return FAILED;
@@ -174,7 +174,7 @@ fn outcome(report: &Report, args: &ScanArgs, filter: &Filter, wanted: &[FailOn],
     gates::fail_on(report, wanted)
 }
 
-/// Says before the work what could not be written after it, and refuses outputs that would hurt a file.
+/// Checks before the work that all outputs can be written and that none overwrites an input.
 fn check_outputs(args: &ScanArgs, pages: &[Written], logs: [&Sources; 2]) -> anyhow::Result<()> {
     let formats = if args.by.is_some() { &[][..] } else { &args.format };
     let tables = formats.iter().filter_map(|format| match format {
@@ -219,14 +219,14 @@ fn print_count(run: &Run<'_>, count: &Count, args: &ScanArgs) -> anyhow::Result<
     Ok(if empty.is_empty() && is_enough { DONE } else { FAILED })
 }
 
-/// A page, and the file that it goes to, or standard output.
+/// A report format and its output: a file, or standard output.
 struct Written {
     page: Page,
     to: Option<PathBuf>,
 }
 
-/// The pages that are asked for: text unless anything else was. One output at most goes to standard output; a page without
-/// a path goes to `--output` in its place.
+/// The requested reports; text by default. At most one goes to standard output. With `--output`, a format without a
+/// path goes to that file.
 fn pages(formats: &[Format], output: Option<&Path>) -> anyhow::Result<Vec<Written>> {
     let mut pages: Vec<Written> = formats
         .iter()
@@ -294,7 +294,7 @@ fn write(report: &Report, args: &ScanArgs, pages: &[Written]) -> anyhow::Result<
     Ok(())
 }
 
-/// Adds the report to the job's summary, where a workflow of GitHub runs.
+/// In a GitHub workflow, adds the report to the job summary.
 fn github_summary(report: &Report) -> anyhow::Result<()> {
     match step_summary() {
         Some(path) => append(&path, &render::markdown::render(report)),
@@ -302,7 +302,7 @@ fn github_summary(report: &Report) -> anyhow::Result<()> {
     }
 }
 
-/// Where a workflow of GitHub takes a job's summary from.
+/// The file for the job summary in a GitHub workflow.
 fn step_summary() -> Option<PathBuf> {
     std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()).map(PathBuf::from)
 }

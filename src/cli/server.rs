@@ -1,4 +1,4 @@
-//! From flags to the server that requests are judged for.
+//! Builds the server configuration from flags.
 
 use anyhow::{Context, bail};
 
@@ -9,7 +9,7 @@ use crate::apiserver::{FeatureGates, Server};
 use crate::k8s::KubeVersion;
 use crate::requests::contract::supported;
 
-/// The server that the flags describe; its version is the newest known where none was given.
+/// The server configuration. The default version is the newest known version.
 pub(super) fn server(args: &ServerArgs) -> anyhow::Result<Server> {
     let version = match &args.kube_version {
         Some(text) => supported(text.parse()?).context("--kube-version")?,
@@ -35,7 +35,8 @@ fn gates(texts: &[String]) -> anyhow::Result<FeatureGates> {
         if gates.set_by_name(name, value) {
             continue;
         }
-        // The whole list of a server's gates may be given; a likely slip is pointed out.
+        // Unknown names are accepted, because users paste the whole list of a server's gates. A likely typo is an
+        // error.
         match known_names().find(|known| strsim::osa_distance(known, name) <= 3) {
             Some(near) => bail!("--feature-gate '{name}' is not known; did you mean {near}?"),
             None => say(&format!(
@@ -46,7 +47,7 @@ fn gates(texts: &[String]) -> anyhow::Result<FeatureGates> {
     Ok(gates)
 }
 
-/// Source: Go's `strconv.ParseBool`, by which kube-apiserver reads a gate's value.
+/// Parses a boolean as kube-apiserver does. Source: Go's `strconv.ParseBool`.
 fn boolean(text: &str) -> Option<bool> {
     match text {
         "1" | "t" => Some(true),
@@ -55,7 +56,7 @@ fn boolean(text: &str) -> Option<bool> {
     }
 }
 
-/// What a reader should know of the configuration for a version.
+/// Notes on the configuration for a version.
 pub(super) fn notes(server: &Server, version: KubeVersion) -> Vec<String> {
     let mut notes = Vec::new();
     if version.minor > KubeVersion::NEWEST.minor {

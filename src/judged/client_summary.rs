@@ -37,7 +37,7 @@ pub struct Agent {
     pub example: String,
     /// The client library in the user agent.
     pub library: Library,
-    /// The known product, and what identifies it.
+    /// The known product, with the evidence that identifies it.
     pub known: Option<(&'static Product, RecognizedBy)>,
     pub job: Job,
 }
@@ -100,7 +100,7 @@ impl ClientSummary {
         self.agents.get(product).map_or(Job::No, |agent| agent.job)
     }
 
-    /// The known product, and what identifies it.
+    /// The known product, with the evidence that identifies it.
     #[must_use]
     pub fn known(&self, product: &str) -> Option<(&'static Product, RecognizedBy)> {
         self.agents.get(product)?.known

@@ -72,19 +72,19 @@ struct Measures<'a> {
     prices: Option<Prices<'a>>,
     /// For each namespace, the number of objects that the log names.
     namespaces: NamespaceWeights,
-    /// Cached judgments by request shape, since many clients send equal requests.
-    judgments: Mutex<HashMap<Arc<RequestShape<CompactString>>, Vec<CachedJudgment>, FxBuildHasher>>,
+    /// Cached verdicts by request shape, because many clients send equal requests.
+    verdicts_by_shape: Mutex<HashMap<Arc<RequestShape<CompactString>>, Vec<CachedVerdict>, FxBuildHasher>>,
 }
 
-/// Version index, status, and the judgment for both.
-type CachedJudgment = (u8, Option<u16>, Judgment);
+/// Version index, status, and the verdict for both.
+type CachedVerdict = (u8, Option<u16>, KeyedVerdict);
 
-/// Judgments are cached for at most this many request shapes.
+/// Verdicts are cached for at most this many request shapes.
 const MAX_CACHED_SHAPES: usize = 4_096;
 
 /// The verdict on a request shape, and the key under which reports show it.
 #[derive(Debug, Clone)]
-struct Judgment {
+struct KeyedVerdict {
     key: Arc<ShapeKey>,
     verdict: Verdict,
     certainty: Certainty,
@@ -93,18 +93,18 @@ struct Judgment {
 }
 
 impl Measures<'_> {
-    fn judgment(&self, shape: &RowKey, status: Option<u16>) -> Judgment {
+    fn keyed_verdict(&self, shape: &RowKey, status: Option<u16>) -> KeyedVerdict {
         let version_index = shape.version_index;
-        let cache = || self.judgments.lock().unwrap_or_else(PoisonError::into_inner);
+        let cache = || self.verdicts_by_shape.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(cached) = cache().get(&shape.asked)
-            && let Some((.., judgment)) =
+            && let Some((.., verdict_and_key)) =
                 cached.iter().find(|cached| (cached.0, cached.1) == (version_index, status))
         {
-            return judgment.clone();
+            return verdict_and_key.clone();
         }
         let (server, asked) = (&self.servers[usize::from(version_index)], shape.asked.as_borrowed());
         let verdict = judge(server, &asked, status);
-        let judgment = Judgment {
+        let verdict_and_key = KeyedVerdict {
             key: Arc::new(ShapeKey::new(&shape.asked, verdict, server.version)),
             verdict,
             certainty: certainty_within(self.version.possible_in(version_index), server, &asked, status),
@@ -115,10 +115,10 @@ impl Measures<'_> {
             cache.entry(Arc::clone(&shape.asked)).or_default().push((
                 version_index,
                 status,
-                judgment.clone(),
+                verdict_and_key.clone(),
             ));
         }
-        judgment
+        verdict_and_key
     }
 }
 
@@ -143,7 +143,7 @@ impl JudgedClients {
             namespaces: namespaces.unwrap_or_default(),
             version: version.clone(),
             prices: inventory.map(|inventory| Prices { inventory, nodes_in_log: nodes }),
-            judgments: Mutex::default(),
+            verdicts_by_shape: Mutex::default(),
         };
         let mut judged = Self {
             clients: Vec::new(),
@@ -360,7 +360,7 @@ impl JudgedClients {
         let asked = shape.asked.as_borrowed();
         // RequestReceived events have no response.
         let status = shape.status_class.status().filter(|_| !self.received_only);
-        let Judgment { key, verdict, certainty, against_model } = measures.judgment(&shape, status);
+        let KeyedVerdict { key, verdict, certainty, against_model } = measures.keyed_verdict(&shape, status);
         let mut agreement = compare(asked.verb, &verdict, server.version, &row.rare().observed);
         if against_model {
             agreement.contradict += requests;

@@ -43,7 +43,7 @@ struct Series {
 impl<'r> OverTime<'r> {
     pub(super) fn of(report: &'r Report) -> Self {
         let clients = report.clients.iter().map(|client| (key(client), client)).collect();
-        let first = report.clients.iter().filter_map(|client| client.first_answered);
+        let first = report.clients.iter().filter_map(|client| client.first_not_long_running);
         let first = match first.min() {
             Some(first) => u32::try_from(first.0 / 60_000_000).ok(),
             None => report.input.first_timestamp.as_deref().and_then(minute_of),

@@ -1,7 +1,7 @@
-//! What to change, by reason and by the server's version.
+//! Advice: what to change, by reason and server version.
 //!
-//! No text may advise to drop `resourceVersion=0` for pages on servers before 1.34. Up to 1.30 this moves the load from
-//! the watch cache to etcd, from 1.31 to 1.33 all pages but the first.
+//! Do not advise to drop `resourceVersion=0` to get pages on servers before 1.34. Up to 1.30, this moves the load
+//! from the watch cache to etcd. From 1.31 to 1.33, it does so for all pages except the first.
 
 use crate::apiserver::{Gate, Reason, Server};
 use crate::judged::{Job, ShapeSummary};
@@ -18,18 +18,18 @@ const WITHOUT_LIMIT: &str =
 const STALE_OR_LESS: &str = "If data that is seconds old is enough, send resourceVersion=0 without a limit. Then the \
                              watch cache serves it. Otherwise run it less often and outside of busy hours.";
 
-/// Who asks, as far as it decides what helps.
+/// The role of the client, which decides which change helps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ClientRole {
-    /// It lists the pods of one node.
+    /// The client lists the pods of one node.
     NodeAgent,
-    /// How likely the client is a one-shot job, which gains nothing from a WATCH.
+    /// Another client. [`Job`] says how likely it is a one-shot job, which gains nothing from a WATCH.
     Client(Job),
 }
 
 impl ClientRole {
-    /// Who asks what an entry holds: of several products the one that least likely ends.
-    pub(super) fn of<'j>(entry: &ShapeSummary, jobs: impl Iterator<Item = &'j Job>) -> Self {
+    /// The role of a shape's client. With several products, that of the product that is least likely a job.
+    pub(super) fn from_jobs<'j>(entry: &ShapeSummary, jobs: impl Iterator<Item = &'j Job>) -> Self {
         match &entry.asked {
             Some(asked) if asked.lists_pods_of_a_node() => Self::NodeAgent,
             _ => Self::Client(jobs.min().copied().unwrap_or_default()),
@@ -37,8 +37,8 @@ impl ClientRole {
     }
 }
 
-/// What the client's author or the cluster's operator can do, or `None` where nothing is wrong. The first sentence is
-/// the first step.
+/// What the client's author or the cluster's operator can do; `None` if nothing is wrong. The first sentence is the
+/// first step.
 #[must_use]
 pub fn advice(reason: Reason, verb: Verb, server: &Server, role: ClientRole) -> Option<String> {
     let for_a_job = || for_a_job(reason, verb, server).map(str::to_owned);
@@ -51,7 +51,6 @@ pub fn advice(reason: Reason, verb: Verb, server: &Server, role: ClientRole) -> 
     }
 }
 
-/// What helps an agent that needs the pods of its node.
 fn for_a_node_agent(reason: Reason, server: &Server) -> Option<&'static str> {
     match reason {
         Reason::ListConsistentFromEtcd
@@ -75,7 +74,6 @@ fn for_a_node_agent(reason: Reason, server: &Server) -> Option<&'static str> {
     }
 }
 
-/// What helps a client that runs and ends.
 fn for_a_job(reason: Reason, verb: Verb, server: &Server) -> Option<&'static str> {
     match reason {
         Reason::ListConsistentFromEtcd | Reason::ListConsistentLimitAlpha => Some(STALE_OR_LESS),
@@ -115,7 +113,7 @@ fn for_a_job(reason: Reason, verb: Verb, server: &Server) -> Option<&'static str
 
 fn for_any(reason: Reason, verb: Verb, server: &Server) -> Option<String> {
     let lists_from_cache = server.version.at_least(31, 0);
-    // All pages, the later ones from snapshots.
+    // The server serves all pages from the cache, later pages from snapshots.
     let pages_from_cache =
         server.consistent_reads_from_cache() && server.enabled(Gate::ListFromCacheSnapshot);
     let text = match reason {
@@ -175,7 +173,7 @@ fn for_any(reason: Reason, verb: Verb, server: &Server) -> Option<String> {
              exact revision only if the client needs it."
                 .to_owned()
         }
-        // A watch is what a client should do.
+        // Clients should watch, so there is nothing to change.
         Reason::UncachedResource if verb == Verb::Watch => return None,
         Reason::UncachedResource if verb == Verb::Get => {
             "Read it less often. resourceVersion=0 does not help: this resource has no watch cache.".to_owned()
@@ -215,7 +213,7 @@ fn for_any(reason: Reason, verb: Verb, server: &Server) -> Option<String> {
     Some(text)
 }
 
-/// What to say of a parameter that the server ignores.
+/// Names the parameters that the server ignores, with their likely meaning.
 #[must_use]
 pub fn misspelled(ignored: &[String], meant: &[String]) -> Option<String> {
     if meant.is_empty() {
@@ -246,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_advised_only_where_none_is_read_from_etcd() {
+    fn advice_suggests_pages_only_if_none_is_read_from_etcd() {
         for minor in 19..=37 {
             let server = Server::with_defaults(KubeVersion::new(minor, 0));
             let text = advice(Reason::ListAnyIgnoresLimit, Verb::List, &server, ClientRole::Client(Job::No))
@@ -258,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_advised_for_exact_lists_comes_from_the_cache() {
+    fn advised_exact_list_is_served_from_the_cache() {
         for minor in 19..=37 {
             let server = Server::with_defaults(KubeVersion::new(minor, 0));
             let advised = "resourceVersion=7&resourceVersionMatch=NotOlderThan";

@@ -1,4 +1,4 @@
-//! From a ledger to a report: verdicts, sums, order.
+//! Builds the report from a ledger: verdicts, findings, sums and order.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -27,40 +27,37 @@ use crate::rules::hits::HitRef;
 use crate::rules::{FindingsOnClient, Policy, Rule, RuleSet, judge_some};
 use crate::version::Inferred;
 
-/// What a report needs beside the ledger.
+/// The inputs of a report besides the ledger.
 #[derive(Debug)]
 pub struct Context<'a> {
-    /// The sources that the ledger was counted from.
+    /// The source files of the ledger.
     pub sources: &'a Sources,
-    /// The server's configuration; its version is that of the timeline.
+    /// The server's configuration, with the best estimate of its version.
     pub server: Server,
-    /// Its version, and where that is known from.
+    /// The server's version, and its evidence.
     pub version: &'a Inferred,
-    /// Where etcd's version comes from, in words.
+    /// The source of etcd's version, as text.
     pub etcd_from: &'static str,
-    /// The versions that etcd states, each with the file that shows it.
+    /// The versions in etcd's start lines, each with its file.
     pub etcd_stated: Vec<(EtcdVersion, String)>,
-    /// What a reader should know about how the server was found.
+    /// Notes on how the server was detected.
     pub notes: Vec<String>,
-    /// etcd's own log, if there is one.
     pub etcd: Option<Etcd<'a>>,
-    /// The rules that judge.
+    /// The active rules.
     pub rules: &'a RuleSet,
-    /// What is known and accepted.
+    /// The policy file: suppressions and sources.
     pub policy: &'a Policy,
-    /// What the cluster holds, if it was given.
     pub inventory: Option<&'a Inventory>,
-    /// Which findings and shapes are told.
+    /// Which findings and request shapes the report shows.
     pub detail: Detail,
 }
 
-/// Builds the report.
 #[must_use]
 pub fn build(ledger: Ledger, context: &Context<'_>) -> v1::Report {
     build_with_cases(ledger, context, &[]).0
 }
 
-/// Builds the report, and finds the requests of the cases of these ranks; `None` for a rank that no case has.
+/// Builds the report, and finds the requests of the cases with these ranks. `None` means that no case has this rank.
 #[must_use]
 pub fn build_with_cases(
     mut ledger: Ledger,
@@ -71,14 +68,14 @@ pub fn build_with_cases(
     let servers = version::servers(context);
     let by_version = version::totals(&mut ledger.clients, context, received_only);
     let traces = server_log::traces(&mut ledger.traces);
-    // Of millions of LISTs, those that may have to do with one of etcd's slow reads.
+    // Keep only LISTs that may match a slow read of etcd. A log may hold millions of LISTs.
     let slow = context.etcd.map(|etcd| etcd.log.lines.ranges.spans(SLACK));
     let overlaps = slow.as_ref().map(|slow| |from, to| slow.overlap(from, to));
     let wanted = overlaps.as_ref().map(|overlaps| overlaps as &dyn Fn(i64, i64) -> bool);
     let known: HashSet<u64> = ledger.clients.kept().map(|(key, _)| stable_hash(key)).collect();
     let patterns = Patterns::with_lists(ledger.histories, &|client| known.contains(&client), wanted);
     drop(known);
-    let mut accounts = JudgedClients::new(
+    let mut judged_clients = JudgedClients::new(
         ledger.clients,
         patterns,
         &servers,
@@ -88,49 +85,50 @@ pub fn build_with_cases(
         context.inventory.map(|inventory| (inventory, ledger.namespaces.into_weights())),
     );
     if let Some(etcd) = &context.etcd {
-        accounts.match_slow_reads(etcd.log.lines.ranges.iter());
+        judged_clients.match_slow_reads(etcd.log.lines.ranges.iter());
     }
-    let followed = patterns::followed(&accounts.followed);
-    let inventory = context.inventory.map(|inventory| cost::inventory(inventory, &accounts));
-    let priced = cost::Priced::of(context.inventory, &accounts);
+    let followed = patterns::followed(&judged_clients.followed);
+    let inventory = context.inventory.map(|inventory| cost::inventory(inventory, &judged_clients));
+    let cost_context = cost::CostContext::new(context.inventory, &judged_clients);
     let rules = &context.rules.rules;
-    let (loads, measure) = (Loads::of(&accounts), accounts.measure);
-    let places = places(&accounts);
+    let (loads, measure) = (Loads::new(&judged_clients), judged_clients.measure);
+    let places = places(&judged_clients);
     let mut cases = Vec::new();
     let mut requests = Vec::new();
     let mut omitted_note = None;
     let choose = |hits: &[HitRef<'_, '_>]| {
-        cases = cases::cases(hits, &accounts, &context.policy.sources);
-        let of_rank = |rank: &usize| Some(CaseRequests::of(cases.get(rank.checked_sub(1)?)?, hits));
+        cases = cases::cases(hits, &judged_clients, &context.policy.sources);
+        let of_rank = |rank: &usize| Some(CaseRequests::from_hits(cases.get(rank.checked_sub(1)?)?, hits));
         requests = case_ranks.iter().map(of_rank).collect();
         let is_shown = context.detail.is_shown(&cases, hits.len());
         omitted_note = context.detail.note(&is_shown);
         is_shown
     };
-    let mut judged = judge_some(&accounts, &ledger.input, rules, &context.policy.suppressions, choose);
-    let contradicted: HashSet<String> = identities(&accounts, &judged.contradicted);
+    let mut judged = judge_some(&judged_clients, &ledger.input, rules, &context.policy.suppressions, choose);
+    let contradicted: HashSet<String> = identities(&judged_clients, &judged.contradicted);
     let worst = worst_severities(&judged.on_clients, places.len());
     let ranks = ranks(&cases, places.len());
     let gates = std::mem::take(&mut judged.gates);
     let judged_failures = std::mem::take(&mut judged.failures);
-    let builder = Builder { context, received_only, priced, measure, loads, texts: TextCache::new(context) };
+    let builder =
+        Builder { context, received_only, cost_context, measure, loads, texts: TextCache::new(context) };
     let example = |exemplar: &Exemplar| builder.example(exemplar);
-    let told = Findings {
-        accounts: &accounts,
+    let reported = Findings {
+        judged_clients: &judged_clients,
         rules,
         policy: context.policy,
         etcd: context.etcd,
-        priced,
+        cost_context,
         loads,
         is_filtered: ledger.input.filtered > 0,
-        texts: RuleTexts::of(rules),
+        texts: RuleTexts::by_id(rules),
         example: &example,
     }
-    .tell(judged, &places, &cases);
-    let etcd_log = context.etcd.map(|etcd| etcd.section(&accounts, ledger.input.span));
-    let mut all = Sums { costs: cost::Costs::none(context.inventory), ..Sums::default() };
-    let gathered = accounts.clients.into_par_iter().fold(Gathered::default, |gathered, account| {
-        let (client, sums) = builder.client(account);
+    .to_v1(judged, &places, &cases);
+    let etcd_log = context.etcd.map(|etcd| etcd.section(&judged_clients, ledger.input.span));
+    let mut all = Sums { costs: cost::Costs::new(context.inventory), ..Sums::default() };
+    let gathered = judged_clients.clients.into_par_iter().fold(Gathered::default, |gathered, summary| {
+        let (client, sums) = builder.client(summary);
         gathered.with(vec![client], &sums)
     });
     let gathered =
@@ -139,22 +137,22 @@ pub fn build_with_cases(
     let mut input = input::input(&ledger.input, context, &all);
     input.notes.extend(omitted_note);
     let clients = ordered(gathered.clients, worst, ranks, &places);
-    let totals = totals(all, &clients, loads, priced, version::by_version(&by_version));
+    let totals = totals(all, &clients, loads, cost_context, version::by_version(&by_version));
     let report = v1::Report {
         schema_version: v1::SCHEMA_VERSION,
         kubetoll_version: env!("CARGO_PKG_VERSION").to_owned(),
         input,
         server: version::server(context, contradictions::note(&clients, &contradicted)),
         totals,
-        cases: told.cases,
-        finding_counts: told.counts,
-        policy: told.policy,
-        findings: told.findings,
+        cases: reported.cases,
+        finding_counts: reported.counts,
+        policy: reported.policy,
+        findings: reported.findings,
         gates,
         rules: rules.iter().map(rule).collect(),
         rule_failures: judged_failures,
         inventory,
-        ranking: load::ranking(loads.unit, context.inventory.map(|_| priced.unit.as_str())),
+        ranking: load::ranking(loads.unit, context.inventory.map(|_| cost_context.unit.as_str())),
         clients,
         followed,
         traces,
@@ -164,12 +162,11 @@ pub fn build_with_cases(
     (report, requests)
 }
 
-/// The sums over all clients.
 fn totals(
     all: Sums,
     clients: &[v1::Client],
     loads: Loads,
-    priced: cost::Priced<'_>,
+    cost_context: cost::CostContext<'_>,
     by_version: Vec<v1::VersionTotals>,
 ) -> v1::Totals {
     v1::Totals {
@@ -177,19 +174,19 @@ fn totals(
         rate: all.times.rate(),
         peak: minutes::peak(clients, |point| point.requests),
         etcd_peak: minutes::peak(clients, |point| point.etcd_reads),
-        load: loads.told(all.load),
-        cost: all.costs.told(priced),
+        load: loads.to_v1(all.load),
+        cost: all.costs.to_v1(cost_context),
         by_version,
         counts: all.counts,
     }
 }
 
-/// What accounts are called, by their indices.
-fn identities<All: FromIterator<String>>(accounts: &JudgedClients, indices: &BTreeSet<usize>) -> All {
-    indices.iter().map(|account| accounts.clients[*account].identity()).collect()
+/// The identities of the clients with these indices.
+fn identities<All: FromIterator<String>>(judged_clients: &JudgedClients, indices: &BTreeSet<usize>) -> All {
+    indices.iter().map(|client| judged_clients.clients[*client].identity()).collect()
 }
 
-/// Clients in their order, each with the severity of its worst finding.
+/// Sorts the clients, and adds the severity of their worst finding and the ranks of their cases.
 fn ordered(
     clients: Vec<v1::Client>,
     worst: Vec<Option<&'static str>>,
@@ -201,30 +198,29 @@ fn ordered(
         clients.map(|((client, worst_severity), cases)| v1::Client { worst_severity, cases, ..client });
     let mut clients: Vec<(usize, v1::Client)> = places.iter().copied().zip(clients).collect();
     clients.sort_unstable_by_key(|(place, _)| *place);
-    // A client without a request is worth a row only if it has a finding.
-    let is_told = |client: &v1::Client| client.counts.requests > 0 || !client.cases.is_empty();
-    clients.into_iter().map(|(_, client)| client).filter(is_told).collect()
+    // A client without requests is shown only if it has a finding.
+    let is_shown = |client: &v1::Client| client.counts.requests > 0 || !client.cases.is_empty();
+    clients.into_iter().map(|(_, client)| client).filter(is_shown).collect()
 }
 
-/// The ranks of each account's cases.
-fn ranks(cases: &[Case], accounts: usize) -> Vec<Vec<u64>> {
-    let mut ranks = vec![Vec::new(); accounts];
+/// The ranks of each client's cases.
+fn ranks(cases: &[Case], clients: usize) -> Vec<Vec<u64>> {
+    let mut ranks = vec![Vec::new(); clients];
     for (rank, case) in (1..).zip(cases) {
-        case.accounts.iter().for_each(|account| ranks[*account].push(rank));
+        case.clients.iter().for_each(|client| ranks[*client].push(rank));
     }
     ranks
 }
 
-/// The severity of the worst finding on each account.
-fn worst_severities(on_accounts: &[FindingsOnClient], accounts: usize) -> Vec<Option<&'static str>> {
-    let mut worst = vec![None; accounts];
-    for on in on_accounts {
+/// The severity of each client's worst finding.
+fn worst_severities(on_clients: &[FindingsOnClient], clients: usize) -> Vec<Option<&'static str>> {
+    let mut worst = vec![None; clients];
+    for on in on_clients {
         worst[on.client] = Some(on.worst.as_str());
     }
     worst
 }
 
-/// Clients, and the sums over them.
 #[derive(Default)]
 struct Gathered {
     clients: Vec<v1::Client>,

@@ -1,4 +1,4 @@
-//! Which requests a case is about, so that they are found in the log again.
+//! Selects the requests of a case in the log, for `extract`.
 
 use std::collections::BTreeSet;
 
@@ -14,21 +14,21 @@ use crate::requests::{Request, stable_hash};
 use crate::rules::facts::RowFacts;
 use crate::rules::hits::HitRef;
 
-/// Rows whose match is remembered; then it begins anew.
-const REMEMBERED: usize = 1 << 16;
+/// Limit of cached rows. A full cache is cleared.
+const MAX_CACHED: usize = 1 << 16;
 
-/// The rows of a case: the shapes of each client and product.
+/// The request shapes of a case, by client and product.
 #[derive(Debug, Default)]
 pub struct CaseRequests {
-    /// By the hashes of client and product.
+    /// The keys are the hashes of client and product.
     shapes: HashMap<(u64, u64), BTreeSet<ShapeKey>, FxBuildHasher>,
-    /// Some rows stand for clients, products or shapes that are counted together.
+    /// Some rows are overflow rows: their clients, products or shapes are unknown.
     pub is_folded: bool,
 }
 
 impl CaseRequests {
-    /// Those of a case that is made of hits.
-    pub(super) fn of(case: &Case, hits: &[HitRef<'_, '_>]) -> Self {
+    /// Collects the request shapes of a case from its findings.
+    pub(super) fn from_hits(case: &Case, hits: &[HitRef<'_, '_>]) -> Self {
         let mut requests = Self::default();
         let groups = case.findings.iter().filter_map(|at| hits[*at].group);
         groups.flat_map(|group| &group.rows).for_each(|facts| requests.add(facts));
@@ -47,41 +47,41 @@ impl CaseRequests {
         }
     }
 
-    /// Whether it has no request: it is about the log itself.
+    /// Whether the case has no requests, because it is about the log itself.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.shapes.is_empty()
     }
 }
 
-/// Finds the requests of cases.
+/// Decides whether a request belongs to one of the cases.
 #[derive(Debug)]
 pub struct CaseFilter {
     cases: Vec<CaseRequests>,
-    /// The server of each version index.
+    /// The server for each version index.
     servers: Vec<Server>,
     names: ConfiguredNames,
     received_only: bool,
 }
 
-/// Rows whose match a worker knows.
+/// A worker's cache: whether the requests of a row pass the filter.
 #[derive(Debug, Default)]
 pub struct CaseCache(HashMap<RowHash, bool, FxBuildHasher>);
 
 impl CaseFilter {
-    /// Finds the requests of these cases. `servers` holds one server for each version index.
+    /// Creates a filter. `servers` has a server for each version index.
     #[must_use]
     pub fn new(cases: Vec<CaseRequests>, servers: Vec<Server>, received_only: bool) -> Self {
         let names = servers.first().map(ConfiguredNames::new).unwrap_or_default();
         Self { cases, servers, names, received_only }
     }
 
-    /// Whether an event belongs to a row of the cases.
-    pub fn pass(&self, request: &Request<'_>, known: &mut CaseCache) -> bool {
-        let known = &mut known.0;
+    /// Whether the request belongs to one of the cases.
+    pub fn pass(&self, request: &Request<'_>, cache: &mut CaseCache) -> bool {
+        let cache = &mut cache.0;
         let row = RowHash::new(request);
-        if let Some(known) = known.get(&row) {
-            return *known;
+        if let Some(passes) = cache.get(&row) {
+            return *passes;
         }
         let client = (request.client.client_hash, request.client.product_hash);
         let shapes: Vec<&BTreeSet<ShapeKey>> =
@@ -92,13 +92,13 @@ impl CaseFilter {
             shapes.iter().any(|shapes| shapes.contains(&key))
         };
         let asked = request.spec.asked;
-        // Beyond the number of shapes that are told apart, resources are counted without their names.
+        // Beyond the limit of shapes, the ledger counts resources without their names.
         let passes =
             !shapes.is_empty() && (has(asked) || has(&asked.without_names(self.names.config_of(asked))));
-        if known.len() == REMEMBERED {
-            known.clear();
+        if cache.len() == MAX_CACHED {
+            cache.clear();
         }
-        known.insert(row, passes);
+        cache.insert(row, passes);
         passes
     }
 }

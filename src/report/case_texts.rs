@@ -1,4 +1,4 @@
-//! Cases in the form of the report: who does what how often, and the first step of what to change.
+//! The texts of cases: who does what how often, and the first step of the fix.
 
 use std::collections::HashMap;
 
@@ -8,8 +8,8 @@ use super::v1;
 use crate::rules::figures::count;
 use crate::rules::sources::ClientSource;
 
-/// Cases in words. A finding that is not told has none: its case has only numbers.
-pub(super) fn told(
+/// Converts cases to the JSON report. If the findings of a case are not shown, the case has only numbers.
+pub(super) fn to_v1(
     cases: &[Case],
     findings: &[(Option<usize>, v1::Finding)],
     loads: Loads,
@@ -28,23 +28,23 @@ pub(super) fn told(
 }
 
 fn one(rank: u64, case: &Case, by_hit: &HashMap<usize, &v1::Finding>, loads: Loads) -> v1::Case {
-    let told: Vec<&v1::Finding> = case.findings.iter().filter_map(|at| by_hit.get(at).copied()).collect();
+    let shown: Vec<&v1::Finding> = case.findings.iter().filter_map(|at| by_hit.get(at).copied()).collect();
     let lead = case.findings.first().and_then(|at| by_hit.get(at));
     let member = |member: &Member| v1::Member {
         client: member.client.clone(),
         name: member.name.clone(),
         severity: member.severity.as_str(),
         requests: member.requests,
-        load: loads.told(member.load),
+        load: loads.to_v1(member.load),
     };
-    let mut fixes = told.iter().filter(|finding| has_own_setting(finding)).chain(&told);
+    let mut fixes = shown.iter().filter(|finding| has_own_setting(finding)).chain(&shown);
     let fix = fixes.by_ref().map(|finding| first_step(&finding.fix)).find(|fix| !fix.is_empty());
     v1::Case {
         rank,
         severity: case.severity.as_str(),
         client: case.client.clone(),
         members: v1::Members {
-            count: case.accounts.len() as u64,
+            count: case.clients.len() as u64,
             kind: case.members,
             worst: case.worst.iter().map(member).collect(),
         },
@@ -52,52 +52,52 @@ fn one(rank: u64, case: &Case, by_hit: &HashMap<usize, &v1::Finding>, loads: Loa
         does: lead.map_or_else(String::new, |lead| does(case, lead)),
         fix: fix.unwrap_or_default(),
         rules: case.rules.clone(),
-        findings: told.iter().map(|finding| finding.fingerprint.clone()).collect(),
+        findings: shown.iter().map(|finding| finding.fingerprint.clone()).collect(),
         resource: case.resource.clone(),
         requests: case.requests,
         peak_per_minute: case.peak_per_minute,
-        load: loads.told(case.load),
+        load: loads.to_v1(case.load),
         fingerprint: case.fingerprint.clone(),
         source: None,
     }
 }
 
-/// Whether a fix begins with the product's own setting.
+/// Whether the fix begins with a setting of the product itself.
 fn has_own_setting(finding: &v1::Finding) -> bool {
     let product = finding.who.as_ref().and_then(|who| who.product.as_ref());
     product.is_some_and(|product| product.source.is_some())
 }
 
-/// What the client does: `what` without the client, and of several members what the worst does.
+/// `what` without the client. For several members, what the worst member does.
 fn does(case: &Case, lead: &v1::Finding) -> String {
     let message = &lead.message;
     let Some(who) = &lead.who else { return what(case, message) };
-    // A message is one line, whatever blanks the client's name has.
+    // A message is one line, but the client's name may hold line breaks.
     let name = who.name.split_whitespace().collect::<Vec<_>>().join(" ");
     let action = message.strip_prefix(&*name).and_then(|rest| rest.strip_prefix(' ')).unwrap_or(message);
     let action = short(without_note(action));
-    match case.accounts.len() {
+    match case.clients.len() {
         2.. if !case.is_on_sum => format!("worst: {action}"),
         _ => format!("{action}{}", other_resources(case)),
     }
 }
 
-/// The message of the finding that leads; of several members it is that of the worst. On the log itself: its whole
-/// first sentence, as that compares numbers.
+/// The message of the leading finding. For several members, that of the worst member. For a case on the log itself,
+/// the whole first sentence, because it compares numbers.
 fn what(case: &Case, message: &str) -> String {
-    let message = if case.client.is_none() && case.accounts.is_empty() {
+    let message = if case.client.is_none() && case.clients.is_empty() {
         first_step(message).trim_end_matches('.').to_owned()
     } else {
         short(message)
     };
-    // On all members together the message has their number and their sum.
-    if case.accounts.len() < 2 || case.is_on_sum {
+    // If the finding is on all members together, its message already has their number and sum.
+    if case.clients.len() < 2 || case.is_on_sum {
         return match case.resources {
             0 | 1 => message,
             _ => format!("{message}{}, {} reads in all", other_resources(case), count(case.requests)),
         };
     }
-    let others = match (case.members, case.accounts.len() - 1) {
+    let others = match (case.members, case.clients.len() - 1) {
         ("person", 1) => "1 other person does".to_owned(),
         ("person", others) => format!("{} other people do", count(others as u64)),
         (noun, 1) => format!("1 other {noun} does"),
@@ -106,13 +106,13 @@ fn what(case: &Case, message: &str) -> String {
     format!("{message}; {others} the same, {} requests in all", count(case.requests))
 }
 
-/// A text without what is in parentheses at its begin: after a client's name that is its product.
+/// Removes parentheses at the start of a text. After a client's name they hold its product.
 fn without_note(text: &str) -> &str {
     let note = text.strip_prefix('(').and_then(|rest| rest.split_once(") "));
     note.map_or(text, |(_, rest)| rest)
 }
 
-/// How many other resources a run reads: `; with 12 other resources`.
+/// The number of other resources that a run of a job reads: `; with 12 other resources`.
 fn other_resources(case: &Case) -> String {
     match case.resources {
         0 | 1 => String::new(),
@@ -121,7 +121,7 @@ fn other_resources(case: &Case) -> String {
     }
 }
 
-/// A message without what is in parentheses, up to its first semicolon.
+/// The message up to its first semicolon, without parentheses.
 fn short(message: &str) -> String {
     let mut short = String::with_capacity(message.len());
     let (mut depth, mut before) = (0_u32, ' ');
@@ -139,12 +139,12 @@ fn short(message: &str) -> String {
     short.trim_end_matches([',', ':', ' ']).to_owned()
 }
 
-/// The first sentence of a fix.
+/// The first sentence of the first paragraph or list item.
 fn first_step(fix: &str) -> String {
     let paragraph = fix.split("\n\n").find(|paragraph| !paragraph.trim().is_empty()).unwrap_or_default();
     let first_item = paragraph.trim().split("\n- ").next().unwrap_or_default();
     let text = first_item.trim_start_matches("- ").split_whitespace().collect::<Vec<_>>().join(" ");
-    // A name or an abbreviation may have a period: a sentence ends before a capital letter.
+    // Names and abbreviations may hold a period. So a sentence ends only before a capital letter.
     let ends = text.match_indices(". ").map(|(at, _)| at);
     let is_end =
         |at: &usize| text[at + 2..].starts_with(|c: char| c.is_uppercase()) && !text[..*at].ends_with("e.g");
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_is_cut_to_what_happens() {
+    fn short_message_has_no_notes_and_no_second_clause() {
         assert_eq!(
             short("a/b polls pods: 33 LISTs without a WATCH, one every 5 s (spread by 6 %)"),
             "a/b polls pods: 33 LISTs without a WATCH, one every 5 s"
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_step_is_the_first_sentence() {
+    fn first_step_of_a_fix_is_its_first_sentence() {
         for (fix, step) in [
             ("One LIST, then a WATCH. Where it must stay, page.", "One LIST, then a WATCH."),
             ("- Upgrade to 1.33.3 or later.\n- Or wait.", "Upgrade to 1.33.3 or later."),

@@ -1,18 +1,20 @@
-//! Cases: findings with one cause are one case.
+//! Groups findings with one cause into cases.
 //!
-//! Findings of one client are one case if most requests of the smaller one are the other's too, or if both are on the
-//! same kind of requests for the same resource by the same product. A rule that judges a whole client is on all of its
-//! requests, so its finding joins another only if each has most of the other's requests.
+//! Findings of one client are one case if most requests of the smaller finding also belong to the other finding. They
+//! are also one case if both are on the same kind of requests, for the same resource, by the same product. A rule
+//! that judges a whole client matches all its requests. Its finding joins another finding only if each has most of
+//! the other's requests.
 //!
-//! Findings on the log itself (KT9…), such as verdicts that the server's own measurements contradict, have nothing to do with
-//! what a client does: those of one rule are one case, whichever clients' requests show it.
+//! Findings on the log itself (KT9…) are not about what a client does, for example verdicts that the server's own
+//! measurements contradict. The findings of one such rule are one case for all clients.
 //!
-//! Crash loops and backup runs cause many findings. These are one case. A crash loop repeats a client's discovery, LISTs
-//! and watches. A run of a backup tool reads one resource after the other. The findings must be on the same product.
+//! Crash loops and backup runs cause many findings, which are one case. A crash loop repeats a client's discovery,
+//! LISTs and watches. A run of a backup tool reads one resource after the other. The findings must be on the same
+//! product.
 //!
-//! Cases of several clients are one if these run the same program and do the same: see [`ProgramActivity`]. A rule may judge the
-//! clients of a program together too. Its finding on their sum leads the case, and decides the case's severity if it is
-//! worse than what each of them is found for alone.
+//! Cases of several clients are one case if the clients run the same program and do the same: see
+//! [`ProgramActivity`]. A rule may also judge all clients of a program together. Its finding on their sum leads the
+//! case. Its severity is the severity of the case if it is worse than those of the single clients.
 
 mod causes;
 mod identity;
@@ -31,41 +33,40 @@ use crate::rules::programs::{self, ProgramName};
 use crate::rules::sources::ClientSource;
 use crate::rules::{Severity, client_name};
 
-/// Members of a case that are named.
-const WORST: usize = 3;
+/// Limit of the members that a case names.
+const MAX_NAMED: usize = 3;
 
-/// A case before it is put into words. Findings are named by their place among the hits.
+/// A case without texts. Findings are indices into the hits.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Case {
     pub severity: Severity,
     /// The client, or the program that several clients run.
     pub client: Option<String>,
-    /// What the members are: `client`, `namespace` or `person`.
+    /// What the members differ by: `client`, `namespace` or `person`.
     pub members: &'static str,
-    /// The members, by the index of their accounts; none for a finding on the input.
-    pub accounts: BTreeSet<usize>,
-    /// The worst members.
+    /// The indices of the members in [`JudgedClients::clients`]. Empty for a finding on the input.
+    pub clients: BTreeSet<usize>,
     pub worst: Vec<Member>,
-    /// The findings, those of the worst member first; the first one leads.
+    /// The findings, those of the worst member first. The first finding leads the case.
     pub findings: Vec<usize>,
-    /// How many of them are of the worst member, or on all members together.
+    /// The number of findings of the worst member. If the leading finding is on all members, the number of findings
+    /// on all members.
     pub of_worst: usize,
-    /// The finding that leads is on all members together.
+    /// The leading finding is on all members together.
     pub is_on_sum: bool,
-    /// How many resources the findings of the worst member are on.
+    /// The number of resources that a run of the worst member reads. Without a run 1, on the input 0.
     pub resources: usize,
     pub rules: Vec<String>,
     pub resource: Option<String>,
     pub requests: u64,
     pub peak_per_minute: f64,
-    /// The load of its requests, but for those that a case before it has.
+    /// The load of the requests. Requests that an earlier case has do not count.
     pub load: Load,
     pub fingerprint: String,
-    /// The first of the policy's sources for one of the members.
+    /// The index of the first entry in the policy's `sources` that names a member.
     pub source: Option<usize>,
 }
 
-/// One client of a case.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Member {
     pub client: String,
@@ -75,16 +76,16 @@ pub(super) struct Member {
     pub load: Load,
 }
 
-/// A program and what it does: clients with the same value run it, and do the same.
+/// A program and its action. Clients with equal values belong to one case.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct ProgramActivity {
     name: ProgramName,
-    does: Does,
+    action: ProgramAction,
 }
 
-/// What a program does.
+/// The action of a program.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Does {
+enum ProgramAction {
     Requests {
         verb: Option<Verb>,
         resource: Option<String>,
@@ -92,19 +93,19 @@ enum Does {
         scope: Option<Scope>,
         is_refused: bool,
     },
-    /// A run of a job.
+    /// A run of a job, which reads one resource after the other.
     Run,
-    /// What a rule finds in all requests of a client.
-    Whole(String),
+    /// The finding of a rule that judges all requests of a client. The value is the rule's id.
+    WholeClient(String),
 }
 
-/// The cases of all hits: the worst severity first, then the most load.
+/// Groups all hits into cases, ordered by severity, then by load.
 pub(super) fn cases(
     hits: &[HitRef<'_, '_>],
-    accounts: &JudgedClients,
+    judged_clients: &JudgedClients,
     sources: &[ClientSource],
 ) -> Vec<Case> {
-    let mut by_account: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    let mut by_client: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     let mut on_log: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     let mut on_sums: Vec<usize> = Vec::new();
     let mut cases: Vec<(Case, Vec<&RowFacts<'_>>)> = Vec::new();
@@ -112,7 +113,7 @@ pub(super) fn cases(
         match hit.group {
             Some(group) if group.program.is_some() => on_sums.push(at),
             Some(_) if is_on_log(hit) => on_log.entry(hit.rule.id.as_str()).or_default().push(at),
-            Some(group) => by_account.entry(group.client).or_default().push(at),
+            Some(group) => by_client.entry(group.client).or_default().push(at),
             None => cases.push((on_input(at, hit), Vec::new())),
         }
     }
@@ -120,30 +121,30 @@ pub(super) fn cases(
     let mut alone: Vec<Vec<Cause<'_, '_>>> =
         on_log.values().map(|hits| hits.iter().filter_map(alone).collect()).collect();
     let mut programs: BTreeMap<ProgramActivity, Vec<Cause<'_, '_>>> = BTreeMap::new();
-    for (account, own) in by_account {
-        for cause in causes(&own, hits, account) {
-            match program(&accounts.clients[account], &cause, hits) {
+    for (client, own) in by_client {
+        for cause in causes(&own, hits, client) {
+            match program(&judged_clients.clients[client], &cause, hits) {
                 Some(program) => programs.entry(program).or_default().push(cause),
                 None => alone.push(vec![cause]),
             }
         }
     }
-    join_sums(&on_sums, hits, accounts, &mut programs);
+    join_sums(&on_sums, hits, judged_clients, &mut programs);
     for causes in alone.into_iter().chain(programs.into_values()) {
-        cases.push(case(causes, hits, accounts, sources));
+        cases.push(case(causes, hits, judged_clients, sources));
     }
     let sort = |cases: &mut Vec<(Case, Vec<&RowFacts<'_>>)>| {
         cases.sort_by(|(a, _), (b, _)| order(a, hits).cmp(&order(b, hits)));
     };
     sort(&mut cases);
-    share_out(&mut cases, accounts);
+    share_out(&mut cases, judged_clients);
     sort(&mut cases);
     let mut cases: Vec<Case> = cases.into_iter().map(|(case, _)| case).collect();
     identity::make_unique(&mut cases, hits);
     cases
 }
 
-/// What decides the order of cases: nothing in it depends on the order of clients or rules.
+/// The sort key of cases. It does not depend on the order of clients or rules.
 fn order<'c>(case: &'c Case, hits: &[HitRef<'_, '_>]) -> impl Ord + use<'c> {
     let lead = case.findings.first().map(|at| {
         let hit = &hits[*at];
@@ -153,21 +154,21 @@ fn order<'c>(case: &'c Case, hits: &[HitRef<'_, '_>]) -> impl Ord + use<'c> {
     (Reverse((case.severity, case.load.amount, case.requests)), &case.client, member, &case.resource, lead)
 }
 
-/// Requests that two cases have count for the first: the loads of all cases add up to no more than that of all clients.
-fn share_out(cases: &mut [(Case, Vec<&RowFacts<'_>>)], accounts: &JudgedClients) {
+/// Counts the load of each request only for its first case, so the loads of all cases sum to at most the total load.
+fn share_out(cases: &mut [(Case, Vec<&RowFacts<'_>>)], judged_clients: &JudgedClients) {
     let mut taken: HashSet<*const RowFacts<'_>> = HashSet::new();
     for (case, rows) in cases {
         case.load = Load::default();
         for facts in rows.iter() {
             if taken.insert(std::ptr::from_ref(*facts)) {
-                case.load.add(load_of(facts, accounts));
+                case.load.add(load_of(facts, judged_clients));
             }
         }
     }
 }
 
-fn load_of(facts: &RowFacts<'_>, accounts: &JudgedClients) -> Load {
-    accounts.measure.load(facts.key, facts.entry, facts.row, facts.cost)
+fn load_of(facts: &RowFacts<'_>, judged_clients: &JudgedClients) -> Load {
+    judged_clients.measure.load(facts.key, facts.entry, facts.row, facts.cost)
 }
 
 fn on_input(at: usize, hit: &HitRef<'_, '_>) -> Case {
@@ -175,7 +176,7 @@ fn on_input(at: usize, hit: &HitRef<'_, '_>) -> Case {
         severity: hit.severity,
         client: None,
         members: "client",
-        accounts: BTreeSet::new(),
+        clients: BTreeSet::new(),
         worst: Vec::new(),
         findings: vec![at],
         of_worst: 1,
@@ -191,11 +192,11 @@ fn on_input(at: usize, hit: &HitRef<'_, '_>) -> Case {
     }
 }
 
-/// Adds findings on all clients of a program to the cases of these clients: to the one that has most of their requests.
+/// Adds each finding on a whole program to the case with most of its requests.
 fn join_sums<'h, 'r>(
     on_sums: &[usize],
     hits: &'h [HitRef<'h, 'r>],
-    accounts: &JudgedClients,
+    judged_clients: &JudgedClients,
     programs: &mut BTreeMap<ProgramActivity, Vec<Cause<'h, 'r>>>,
 ) {
     let mut by_row: HashMap<*const RowFacts<'r>, &ProgramActivity> = HashMap::new();
@@ -220,11 +221,14 @@ fn join_sums<'h, 'r>(
             }
         }
         let most = shared.into_iter().max_by_key(|(_, requests)| *requests);
-        let account = &accounts.clients[group.client];
+        let summary = &judged_clients.clients[group.client];
         let known = most.filter(|(_, requests)| requests * 2 > group.requests() && !sum.is_of_whole_client);
         let key = known.map(|(known, _)| known.clone());
-        let key = key.or_else(|| self::program(account, &sum, hits));
-        let alone = || ProgramActivity { name: program.name.clone(), does: Does::Whole(hit.rule.id.clone()) };
+        let key = key.or_else(|| self::program(summary, &sum, hits));
+        let alone = || ProgramActivity {
+            name: program.name.clone(),
+            action: ProgramAction::WholeClient(hit.rule.id.clone()),
+        };
         joined.push((key.unwrap_or_else(alone), sum));
     }
     for (program, sum) in joined {
@@ -232,20 +236,20 @@ fn join_sums<'h, 'r>(
     }
 }
 
-/// The program that makes a client's requests and what it does, if others may run it too.
+/// The program of the requests and its action; `None` if no other client can run the program.
 fn program(
-    account: &ClientSummary,
+    summary: &ClientSummary,
     cause: &Cause<'_, '_>,
     hits: &[HitRef<'_, '_>],
 ) -> Option<ProgramActivity> {
     let lead = cause.group.leading();
-    let name = ProgramName::new(account, lead.product)?;
-    let does = if cause.is_of_whole_client {
-        Does::Whole(hits[cause.hits[0]].rule.id.clone())
+    let name = ProgramName::new(summary, lead.product)?;
+    let action = if cause.is_of_whole_client {
+        ProgramAction::WholeClient(hits[cause.hits[0]].rule.id.clone())
     } else if cause.is_run {
-        Does::Run
+        ProgramAction::Run
     } else {
-        Does::Requests {
+        ProgramAction::Requests {
             verb: lead.key.verb,
             resource: lead.key.resource.as_deref().map(str::to_owned),
             subresource: lead.key.subresource.as_deref().map(str::to_owned),
@@ -253,19 +257,19 @@ fn program(
             is_refused: lead.key.served_from == ServedFrom::Rejected,
         }
     };
-    Some(ProgramActivity { name, does })
+    Some(ProgramActivity { name, action })
 }
 
-/// One case of causes with one program; of a program that one client runs, its own.
+/// Builds the case of causes that share a program, or of a single cause.
 fn case<'r>(
     mut causes: Vec<Cause<'_, 'r>>,
     hits: &[HitRef<'_, '_>],
-    accounts: &JudgedClients,
+    judged_clients: &JudgedClients,
     sources: &[ClientSource],
 ) -> (Case, Vec<&'r RowFacts<'r>>) {
     causes.sort_by_cached_key(|cause| {
-        let account = &accounts.clients[cause.account];
-        let name = (account.identity(), account.impersonated_by().map(str::to_owned));
+        let summary = &judged_clients.clients[cause.client];
+        let name = (summary.identity(), summary.impersonated_by().map(str::to_owned));
         let lead = cause.group.leading().key.name();
         (Reverse((cause.severity, cause.group.load().amount, cause.group.requests())), name, lead)
     });
@@ -279,12 +283,12 @@ fn case<'r>(
     let resources: BTreeSet<Option<&str>> =
         first.group.rows.iter().filter(|_| first.is_run).map(|facts| facts.key.resource.as_deref()).collect();
     let resources = resources.len().max(1);
-    let (client, noun) = named(&members, first, accounts);
-    let account_index = first.account;
-    let (account, product, is_on_log) =
-        (&accounts.clients[account_index], first.group.leading().product, first.is_on_log);
-    let source = (!first.is_on_log).then(|| identity::source(&members, accounts, sources)).flatten();
-    let worst = worst(&causes, accounts);
+    let (client, noun) = named(&members, first, judged_clients);
+    let client_index = first.client;
+    let (summary, product, is_on_log) =
+        (&judged_clients.clients[client_index], first.group.leading().product, first.is_on_log);
+    let source = (!first.is_on_log).then(|| identity::source(&members, judged_clients, sources)).flatten();
+    let worst = worst(&causes, judged_clients);
     let rules: BTreeMap<&str, Severity> = findings.iter().fold(BTreeMap::new(), |mut rules, at| {
         let worst = rules.entry(hits[*at].rule.id.as_str()).or_insert(hits[*at].severity);
         *worst = (*worst).max(hits[*at].severity);
@@ -297,17 +301,17 @@ fn case<'r>(
     let mut seen = HashSet::new();
     let rows = causes.into_iter().flat_map(|cause| cause.group.rows);
     let rows = rows.filter(|facts| seen.insert(std::ptr::from_ref(*facts)));
-    let all = Group::new(rows.collect(), account_index, whole);
+    let all = Group::new(rows.collect(), client_index, whole);
     let fingerprint = if is_on_log {
         identity::on_input(&hits[findings[0]].rule.id)
     } else {
-        identity::on_clients(account, product, &all, &findings, hits)
+        identity::on_clients(summary, product, &all, &findings, hits)
     };
     let case = Case {
         severity,
         client: Some(client),
         members: noun,
-        accounts: members,
+        clients: members,
         worst,
         findings,
         of_worst,
@@ -330,35 +334,35 @@ fn peak(group: &Group<'_>) -> f64 {
     group.rate().map_or(0.0, |rate| tenths(rate.peak as f64 / rate.window_minutes as f64))
 }
 
-/// The client or program, and what its members are.
+/// The name of the client or program. Also returns what the members differ by.
 fn named(
     members: &BTreeSet<usize>,
     first: &Cause<'_, '_>,
-    accounts: &JudgedClients,
+    judged_clients: &JudgedClients,
 ) -> (String, &'static str) {
-    let account = &accounts.clients[first.account];
+    let summary = &judged_clients.clients[first.client];
     if members.len() == 1 {
-        return (client_name(account), "client");
+        return (client_name(summary), "client");
     }
     let product = first.group.leading().product;
     if first.is_on_log {
         return ("several clients".to_owned(), "client");
     }
-    let all = || members.iter().map(|index| &accounts.clients[*index]);
+    let all = || members.iter().map(|index| &judged_clients.clients[*index]);
     let noun = programs::noun(all());
-    let name = ProgramName::new(account, product);
+    let name = ProgramName::new(summary, product);
     (name.as_ref().map_or(product, |name| name.short(all())).to_owned(), noun)
 }
 
-fn worst(causes: &[Cause<'_, '_>], accounts: &JudgedClients) -> Vec<Member> {
-    let mut by_account: BTreeMap<usize, Member> = BTreeMap::new();
+fn worst(causes: &[Cause<'_, '_>], judged_clients: &JudgedClients) -> Vec<Member> {
+    let mut by_client: BTreeMap<usize, Member> = BTreeMap::new();
     let mut seen = HashSet::new();
     for cause in causes {
         let index: HashMap<*const ClientSummary, usize> =
-            cause.members.iter().map(|at| (std::ptr::from_ref(&accounts.clients[*at]), *at)).collect();
+            cause.members.iter().map(|at| (std::ptr::from_ref(&judged_clients.clients[*at]), *at)).collect();
         for facts in &cause.group.rows {
-            let Some(account) = index.get(&std::ptr::from_ref(facts.client)) else { continue };
-            let member = by_account.entry(*account).or_insert_with(|| Member {
+            let Some(client) = index.get(&std::ptr::from_ref(facts.client)) else { continue };
+            let member = by_client.entry(*client).or_insert_with(|| Member {
                 client: facts.client.identity(),
                 name: client_name(facts.client),
                 severity: cause.severity,
@@ -368,18 +372,18 @@ fn worst(causes: &[Cause<'_, '_>], accounts: &JudgedClients) -> Vec<Member> {
             member.severity = member.severity.max(cause.severity);
             if seen.insert(std::ptr::from_ref(*facts)) {
                 member.requests += facts.requests;
-                member.load.add(load_of(facts, accounts));
+                member.load.add(load_of(facts, judged_clients));
             }
         }
     }
-    let mut worst: Vec<Member> = by_account.into_values().collect();
+    let mut worst: Vec<Member> = by_client.into_values().collect();
     let key = |member: &Member| Reverse((member.severity, member.load.amount, member.requests));
     worst.sort_by(|a, b| (key(a), &a.client, &a.name).cmp(&(key(b), &b.client, &b.name)));
-    worst.truncate(WORST);
+    worst.truncate(MAX_NAMED);
     worst
 }
 
-/// So many members: `40 namespaces`, `15 people`, `2 clients`.
+/// A number of members: `40 namespaces`, `15 people`, `2 clients`.
 pub(crate) fn counted(noun: &str, number: usize) -> String {
     let noun = match (noun, number) {
         (noun, 1) => noun.to_owned(),

@@ -1,4 +1,4 @@
-//! Requests that contradict their verdicts, and that no finding explains.
+//! The note on requests that contradict their verdicts and that no finding explains.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -7,13 +7,13 @@ use super::v1;
 use crate::k8s::text::prefix;
 use crate::rules::figures::{count, more};
 
-/// How many requests a note names.
+/// Limit of the request shapes that the note names.
 const NAMED: usize = 3;
-/// The longest URL of a note, in bytes.
+/// Longest URL in the note, in bytes.
 const MAX_URI: usize = 120;
 
-/// A note on contradictions that no finding is about: which requests they are, and what they may mean. `found` are the
-/// clients that KT902 finds, suppressed or not, and shown or not.
+/// The note, or `None` without contradictions. It leaves out the clients in `found`, which have a KT902 finding. Such
+/// a finding may be suppressed or not shown.
 pub(super) fn note(clients: &[v1::Client], found: &HashSet<String>) -> Option<String> {
     let unexplained = clients.iter().filter(|client| !found.contains(&client.identity));
     let mut shapes: Vec<(&v1::Client, &v1::Shape)> = unexplained

@@ -1,4 +1,4 @@
-//! Costs in the form of the report, and the order that they put clients in.
+//! Converts costs and the inventory to the JSON report.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -9,10 +9,10 @@ use crate::judged::JudgedClients;
 use crate::k8s::timestamp;
 use crate::ledger::Merge;
 
-/// The basis of every number without an inventory, and without what else a log can hold.
+/// The basis if nothing but durations is known.
 const LATENCY: &str = "latency";
 
-/// What a client, or all of them, cost, while it is being added up; nothing without an inventory.
+/// The cost of one client or of all clients; empty without an inventory.
 #[derive(Debug, Default)]
 pub(super) struct Costs {
     pub(super) sum: Option<cost::Cost>,
@@ -20,8 +20,7 @@ pub(super) struct Costs {
 }
 
 impl Costs {
-    /// No request yet.
-    pub(super) fn none(inventory: Option<&Inventory>) -> Self {
+    pub(super) fn new(inventory: Option<&Inventory>) -> Self {
         Self { sum: inventory.map(|_| cost::Cost::default()), minutes: Minutes::default() }
     }
 
@@ -34,12 +33,11 @@ impl Costs {
         }
     }
 
-    /// What a client or all of them cost.
-    pub(super) fn told(&self, priced: Priced<'_>) -> v1::Cost {
+    pub(super) fn to_v1(&self, cost_context: CostContext<'_>) -> v1::Cost {
         let Some(sum) = &self.sum else {
-            return known(&CostBasis::Latency, priced);
+            return from_basis(&CostBasis::Latency, cost_context);
         };
-        let told = |(at, minute): (i64, &Minute)| v1::CostMinute {
+        let cost_minute = |(at, minute): (i64, &Minute)| v1::CostMinute {
             at: timestamp::format_micros(at),
             etcd_objects: minute.etcd_objects,
             etcd_bytes: minute.etcd_bytes,
@@ -47,36 +45,37 @@ impl Costs {
             received_bytes: minute.received_bytes,
         };
         v1::Cost {
-            peak: self.minutes.peak(priced.unit).map(told),
-            minutes: self.minutes.with_reads().map(told).collect(),
+            peak: self.minutes.peak(cost_context.unit).map(cost_minute),
+            minutes: self.minutes.with_reads().map(cost_minute).collect(),
             window_minutes: Some(self.minutes.width()),
             without_time: self.minutes.without_time,
-            ..by_inventory(None, sum, priced)
+            ..by_inventory(None, sum, cost_context)
         }
     }
 }
 
-/// What costs are told and compared by.
+/// The inventory, and the unit in which costs are compared.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Priced<'a> {
+pub(super) struct CostContext<'a> {
     pub(super) inventory: Option<&'a Inventory>,
     pub(super) unit: Unit,
 }
 
-impl<'a> Priced<'a> {
-    pub(super) fn of(inventory: Option<&'a Inventory>, accounts: &JudgedClients) -> Self {
-        let rows = accounts.clients.iter().flat_map(|account| account.entries.values()).flat_map(|e| &e.rows);
+impl<'a> CostContext<'a> {
+    pub(super) fn new(inventory: Option<&'a Inventory>, judged_clients: &JudgedClients) -> Self {
+        let rows =
+            judged_clients.clients.iter().flat_map(|summary| summary.entries.values()).flat_map(|e| &e.rows);
         let costs = rows.filter_map(|one| one.cost.as_deref());
         Self { inventory, unit: Unit::for_costs(costs, inventory.is_some_and(Inventory::has_sizes)) }
     }
 }
 
-/// By the inventory.
-fn by_inventory(one: Option<&cost::Work>, all: &cost::Cost, priced: Priced<'_>) -> v1::Cost {
+/// The cost with an inventory.
+fn by_inventory(one: Option<&cost::Work>, all: &cost::Cost, cost_context: CostContext<'_>) -> v1::Cost {
     v1::Cost {
         basis: "inventory",
-        lower_bound: all.is_lower_bound(priced.inventory.is_some_and(Inventory::has_sizes)),
-        handled: Some(all.handled(priced.unit)),
+        lower_bound: all.is_lower_bound(cost_context.inventory.is_some_and(Inventory::has_sizes)),
+        handled: Some(all.handled(cost_context.unit)),
         per_request: one.map(|one| Box::new(work(one))),
         total: Some(Box::new(v1::Work {
             etcd: Some(sum(all.etcd)),
@@ -90,21 +89,21 @@ fn by_inventory(one: Option<&cost::Work>, all: &cost::Cost, priced: Priced<'_>) 
     }
 }
 
-/// What requests cost, by whatever that is known.
-pub(super) fn known(known: &CostBasis, priced: Priced<'_>) -> v1::Cost {
+/// The cost on the best known basis.
+pub(super) fn from_basis(basis: &CostBasis, cost_context: CostContext<'_>) -> v1::Cost {
     let received = |objects: u64, bound: &str, unknown_requests: u64| {
         let amount = v1::Amount {
             objects: Some(objects),
             bytes: None,
             bound: bound.to_owned(),
             unknown_requests,
-            // Nothing but an inventory tells of sizes, so there is no sum that they could be missing in.
+            // Only an inventory has sizes. So no sum omits them.
             unsized_requests: 0,
         };
         Some(Box::new(v1::Work { received: Some(amount), ..v1::Work::default() }))
     };
-    match known {
-        CostBasis::Inventory { one, all } => by_inventory(Some(one), all, priced),
+    match basis {
+        CostBasis::Inventory { one, all } => by_inventory(Some(one), all, cost_context),
         CostBasis::TraceCounts { items, requests } => {
             let unknown = requests.saturating_sub(items.requests);
             v1::Cost {
@@ -156,11 +155,11 @@ fn sum(sum: cost::Sum) -> v1::Amount {
     }
 }
 
-/// The inventory, and what it lacks of the resources that clients read.
-pub(super) fn inventory(inventory: &Inventory, accounts: &JudgedClients) -> v1::Inventory {
-    let prices = Prices { inventory, nodes_in_log: accounts.nodes };
+/// The inventory section, with the resources that clients read and that the inventory lacks.
+pub(super) fn inventory(inventory: &Inventory, judged_clients: &JudgedClients) -> v1::Inventory {
+    let prices = Prices { inventory, nodes_in_log: judged_clients.nodes };
     let mut lacks: BTreeMap<&str, (bool, u64)> = BTreeMap::new();
-    let entries = accounts.clients.iter().flat_map(|account| &account.entries);
+    let entries = judged_clients.clients.iter().flat_map(|summary| &summary.entries);
     for (key, entry) in entries {
         let Some(resource) = &key.resource else { continue };
         for cost in entry.rows.iter().filter_map(|one| one.cost.as_deref()) {

@@ -1,4 +1,4 @@
-//! What etcd's own log says, in the form of the contract.
+//! Converts etcd's own log to the JSON report.
 
 use std::cmp::Reverse;
 
@@ -15,17 +15,15 @@ use crate::ledger::etcd::{Amount, EtcdKind, Slow, SlowKey, WorstRequest};
 use crate::ledger::{EtcdLog, InputCounts};
 use crate::rules::client_name;
 
-/// The name of errors that are not told apart.
+/// The sum of errors beyond the limit.
 const OTHER_ERRORS: &str = "(other errors)";
-/// From here on etcd warns, unless it is told otherwise: `--warning-apply-duration`.
+/// etcd's default for `--warning-apply-duration`: it logs slower requests.
 const WARNS_FROM: &str = "100 ms";
 
-/// etcd's log, and the files that it was read from.
+/// etcd's log and its files.
 #[derive(Debug, Clone, Copy)]
 pub struct Etcd<'a> {
-    /// What was read.
     pub log: &'a EtcdLog,
-    /// The files.
     pub sources: &'a Sources,
 }
 
@@ -34,14 +32,14 @@ impl Etcd<'_> {
         file_name(&self.sources.list, source)
     }
 
-    /// The section of the report. `span` is the time of the audit log.
-    pub(super) fn section(&self, accounts: &JudgedClients, span: Option<(i64, i64)>) -> v1::EtcdLog {
+    /// The section of the report. `span` is the time range of the audit log, in microseconds since 1970.
+    pub(super) fn section(&self, judged_clients: &JudgedClients, span: Option<(i64, i64)>) -> v1::EtcdLog {
         let lines = &self.log.lines;
         let input = &self.log.input;
-        let compared = accounts.slow_reads.resources.values().map(|(reads, _)| reads).sum();
+        let compared = judged_clients.slow_reads.resources.values().map(|(reads, _)| reads).sum();
         let (requests, rest) = lines.requests.clone().into_parts();
         let mut requests: Vec<v1::EtcdRequests> =
-            requests.into_iter().map(|(key, slow)| self.requests(key, slow, accounts)).collect();
+            requests.into_iter().map(|(key, slow)| self.requests(key, slow, judged_clients)).collect();
         requests.sort_by_cached_key(|one| {
             let took = one.took.map_or(0, |took| took.sum_micros);
             let is_list = one.kind == EtcdKind::List.as_str();
@@ -84,11 +82,11 @@ impl Etcd<'_> {
             lists_compared: compared,
             lists_not_compared: all_lists.saturating_sub(compared),
             slack_micros: SLACK.unsigned_abs(),
-            notes: self.notes(accounts, span),
+            notes: self.notes(judged_clients, span),
         }
     }
 
-    /// What it says of a client's LISTs of a resource.
+    /// The slow reads that match a client's LISTs of a resource.
     pub(super) fn slow(&self, resource: &str, reads: &SlowReads) -> v1::EtcdSlow {
         let SlowReads { reads, covered, covered_bytes, alone, worst } = reads;
         v1::EtcdSlow {
@@ -106,17 +104,17 @@ impl Etcd<'_> {
         }
     }
 
-    fn requests(&self, key: SlowKey, slow: Slow, accounts: &JudgedClients) -> v1::EtcdRequests {
+    fn requests(&self, key: SlowKey, slow: Slow, judged_clients: &JudgedClients) -> v1::EtcdRequests {
         let SlowKey { resource, kind } = key;
         let is_list = kind == EtcdKind::List;
-        let matched = &accounts.slow_reads;
+        let matched = &judged_clients.slow_reads;
         let (reads, with_client) = matched.resources.get(&*resource).copied().unwrap_or_default();
         let (errors, other_errors) = slow.errors.into_parts();
         let errors = errors.into_iter().map(|(text, count)| (String::from(text), count.0));
         let other_errors = other_errors.map(|count| (OTHER_ERRORS.to_owned(), count.0));
         v1::EtcdRequests {
             clients: if is_list {
-                self.clients(&resource, slow.worst.as_deref(), accounts)
+                self.clients(&resource, slow.worst.as_deref(), judged_clients)
             } else {
                 Vec::new()
             },
@@ -152,26 +150,26 @@ impl Etcd<'_> {
         }
     }
 
-    /// The clients of a resource's slow reads, those of the worst first.
+    /// The clients that match slow reads of a resource. Clients of the worst read are first.
     fn clients(
         &self,
         resource: &str,
         worst: Option<&WorstRequest>,
-        accounts: &JudgedClients,
+        judged_clients: &JudgedClients,
     ) -> Vec<v1::EtcdClient> {
-        let matched = &accounts.slow_reads;
+        let matched = &judged_clients.slow_reads;
         let worst = worst.and_then(|worst| matched.ranges.iter().position(|range| worst.is(range)));
         let mut clients: Vec<(Option<Nearness>, v1::EtcdClient)> = matched
             .of_resource(resource)
             .filter_map(|(client, name, reads)| {
-                let account = &accounts.clients[client];
+                let summary = &judged_clients.clients[client];
                 let of_worst = reads.iter().filter(|read| Some(read.range) == worst);
                 let of_worst = of_worst.map(|read| read.nearness).max();
                 Some((
                     of_worst,
                     v1::EtcdClient {
-                        client: account.identity(),
-                        name: client_name(account),
+                        client: summary.identity(),
+                        name: client_name(summary),
                         of_worst: of_worst.map(|nearness| nearness.as_str().to_owned()),
                         slow: self.slow(name, &matched.count(reads)?),
                     },
@@ -227,7 +225,7 @@ impl Etcd<'_> {
         sources.collect()
     }
 
-    fn notes(&self, accounts: &JudgedClients, span: Option<(i64, i64)>) -> Vec<String> {
+    fn notes(&self, judged_clients: &JudgedClients, span: Option<(i64, i64)>) -> Vec<String> {
         let lines = &self.log.lines;
         let mut notes = Vec::new();
         if lines.slow == 0 {
@@ -243,7 +241,9 @@ impl Etcd<'_> {
                 format_micros(own.0),
                 format_micros(own.1)
             ));
-        } else if !accounts.slow_reads.resources.is_empty() && accounts.slow_reads.clients.is_empty() {
+        } else if !judged_clients.slow_reads.resources.is_empty()
+            && judged_clients.slow_reads.clients.is_empty()
+        {
             notes.push(
                 "no LIST from etcd ran during a slow read of a collection; pass the audit logs of all apiservers, and \
                  check the clocks"

@@ -1,4 +1,4 @@
-//! Findings in the form of the report.
+//! Converts findings to the JSON report.
 
 use std::cmp::Reverse;
 
@@ -16,32 +16,30 @@ use crate::rules::rivals::Rival;
 use crate::rules::{self, OnProgram, Policy, Rule, RuleResults, Severity};
 use crate::shell::{operand, option, quoted};
 
-/// What findings are made with.
+/// The inputs for findings.
 pub(super) struct Findings<'a> {
-    pub(super) accounts: &'a JudgedClients,
+    pub(super) judged_clients: &'a JudgedClients,
     pub(super) rules: &'a [Rule],
     pub(super) policy: &'a Policy,
-    /// etcd's own log.
     pub(super) etcd: Option<Etcd<'a>>,
-    /// What the cluster holds.
-    pub(super) priced: super::cost::Priced<'a>,
+    pub(super) cost_context: super::cost::CostContext<'a>,
     pub(super) loads: super::load::Loads,
-    /// A filter left events out.
+    /// The run has a filter that left events out.
     pub(super) is_filtered: bool,
-    /// By the rule's id.
+    /// The texts by rule id.
     pub(super) texts: HashMap<&'a str, RuleTexts>,
-    /// A request in the form of the report.
+    /// Converts a request to the JSON report.
     pub(super) example: &'a (dyn Fn(&crate::ledger::Exemplar) -> v1::Example + Sync),
 }
 
-/// What all findings of a rule say.
+/// The texts that all findings of a rule share.
 pub(super) struct RuleTexts {
     rule: v1::RuleRef,
     why: v1::Shared<str>,
 }
 
 impl RuleTexts {
-    pub(super) fn of(rules: &[Rule]) -> HashMap<&str, Self> {
+    pub(super) fn by_id(rules: &[Rule]) -> HashMap<&str, Self> {
         let texts = |rule: &Rule| Self {
             rule: v1::RuleRef { id: rule.id.as_str().into(), name: rule.name.as_str().into() },
             why: rule.why.as_str().into(),
@@ -50,27 +48,27 @@ impl RuleTexts {
     }
 }
 
-/// What the report tells of rules.
+/// The sections of the report that come from rules.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct ReportedFindings {
     pub(super) cases: Vec<v1::Case>,
     pub(super) findings: Vec<v1::Finding>,
     pub(super) counts: v1::FindingCounts,
     pub(super) policy: v1::Policy,
 }
 
-/// Findings in the order of the report: what can't be seen first, then a client's findings together, the client with
-/// the worst before others. `places` are those of the accounts' clients in the report.
+/// Sorts findings. Findings on the input are first. Then the findings of one client are together, the client with the
+/// worst finding first. `places` has the position of each client in the report.
 fn sorted(findings: Vec<rules::Finding>, places: &[usize]) -> Vec<rules::Finding> {
     let mut worst: Vec<Option<Severity>> = vec![None; places.len()];
     for finding in &findings {
-        if let Some(account) = finding.client {
-            worst[account] = worst[account].max(Some(finding.severity));
+        if let Some(client) = finding.client {
+            worst[client] = worst[client].max(Some(finding.severity));
         }
     }
     let key = |index: &usize| {
         let finding = &findings[*index];
-        let client = finding.client.map(|account| (Reverse(worst[account]), places[account]));
+        let client = finding.client.map(|client| (Reverse(worst[client]), places[client]));
         (client, Reverse(finding.severity), &finding.rule, &finding.key, &finding.shape)
     };
     let mut order: Vec<usize> = (0..findings.len()).collect();
@@ -80,7 +78,7 @@ fn sorted(findings: Vec<rules::Finding>, places: &[usize]) -> Vec<rules::Finding
 }
 
 impl Findings<'_> {
-    pub(super) fn tell(&self, judged: RuleResults, places: &[usize], cases: &[Case]) -> Told {
+    pub(super) fn to_v1(&self, judged: RuleResults, places: &[usize], cases: &[Case]) -> ReportedFindings {
         let policy = self.policy(&judged);
         let count = |severity| judged.counts.get(&severity).copied().unwrap_or(0);
         let counts = v1::FindingCounts {
@@ -90,34 +88,34 @@ impl Findings<'_> {
         };
         let findings = sorted(judged.findings, places).into_par_iter();
         let findings: Vec<_> = findings.map(|finding| (finding.hit, self.finding(finding))).collect();
-        let cases = case_texts::told(cases, &findings, self.loads, &self.policy.sources);
+        let cases = case_texts::to_v1(cases, &findings, self.loads, &self.policy.sources);
         let findings = findings.into_iter().map(|(_, finding)| finding).collect();
-        Told { cases, findings, counts, policy }
+        ReportedFindings { cases, findings, counts, policy }
     }
 
     fn rule(&self, id: &str) -> &Rule {
         self.rules.iter().find(|rule| rule.id == id).expect("findings are of these rules")
     }
 
-    fn account(&self, finding: &rules::Finding) -> Option<&ClientSummary> {
-        finding.client.map(|index| &self.accounts.clients[index])
+    fn client_summary(&self, finding: &rules::Finding) -> Option<&ClientSummary> {
+        finding.client.map(|index| &self.judged_clients.clients[index])
     }
 
     fn finding(&self, finding: rules::Finding) -> v1::Finding {
         let texts = &self.texts[&*finding.rule];
-        let account = self.account(&finding);
+        let summary = self.client_summary(&finding);
         let mut evidence = finding.evidence.iter().map(|one| v1::Evidence::from((self.example)(one)));
         let first = evidence.next();
         let more_evidence = evidence.collect();
         let etcd_slow = self.etcd_slow(&finding);
         v1::Finding {
-            verify: verify(account, &finding, first.as_ref()),
-            who: account.map(|account| who(account, &finding, &texts.rule.name)),
+            verify: verify(summary, &finding, first.as_ref()),
+            who: summary.map(|summary| who(summary, &finding, &texts.rule.name)),
             path: finding.verdict.as_ref().map(path),
-            fingerprint: fingerprint(account, &finding),
+            fingerprint: fingerprint(summary, &finding),
             rule: texts.rule.clone(),
             severity: finding.severity.as_str(),
-            client: account.map(ClientSummary::identity),
+            client: summary.map(ClientSummary::identity),
             resource: finding.resource,
             shape: finding.shape,
             message: finding.message,
@@ -127,8 +125,8 @@ impl Findings<'_> {
             look_for: finding.look_for,
             stats: finding.stats.iter().map(|(name, value)| (*name, value.to_json())).collect(),
             pattern: finding.pattern.as_deref().and_then(patterns::pattern),
-            load: account.map(|_| self.loads.told(finding.load)),
-            cost: account.map(|_| cost::known(&finding.cost, self.priced)),
+            load: summary.map(|_| self.loads.to_v1(finding.load)),
+            cost: summary.map(|_| cost::from_basis(&finding.cost, self.cost_context)),
             evidence: first,
             more_evidence,
             etcd_slow,
@@ -139,20 +137,20 @@ impl Findings<'_> {
 
     fn rival(&self, rival: &Rival) -> v1::Rival {
         v1::Rival {
-            client: self.accounts.clients[rival.client].identity(),
+            client: self.judged_clients.clients[rival.client].identity(),
             name: rival.name.clone(),
             objects: rival.objects,
             writes: rival.writes,
         }
     }
 
-    /// What etcd's own log says where LISTs of a resource that a finding is on may have read etcd.
+    /// The slow reads in etcd's own log that match the finding's LISTs.
     fn etcd_slow(&self, finding: &rules::Finding) -> Option<v1::EtcdSlow> {
         Some(self.etcd?.slow(finding.resource.as_deref()?, finding.slow_reads.as_ref()?))
     }
 
     fn policy(&self, judged: &RuleResults) -> v1::Policy {
-        // Of a part of the log it can't be said what holds nothing back.
+        // With a filter, kubetoll reads a part of the log. A suppression without a match there may match the rest.
         let is_unmatched = |index: &usize, one: &rules::Suppression| {
             !one.is_expired && !judged.used.contains(index) && !self.is_filtered
         };
@@ -175,9 +173,9 @@ impl Findings<'_> {
                     v1::Suppressed {
                         rule: self.texts[&*rule.id].rule.clone(),
                         severity: finding.severity.to_string(),
-                        client: self.account(finding).map(ClientSummary::identity),
+                        client: self.client_summary(finding).map(ClientSummary::identity),
                         shape: finding.shape.clone(),
-                        fingerprint: fingerprint(self.account(finding), finding),
+                        fingerprint: fingerprint(self.client_summary(finding), finding),
                         message: finding.message.clone(),
                         reason: suppression.reason.clone(),
                         expires: suppression.expires.to_string(),
@@ -194,7 +192,7 @@ impl Findings<'_> {
                 .sources
                 .iter()
                 .filter(|one| {
-                    !self.is_filtered && !self.accounts.clients.iter().any(|client| one.is_of(client))
+                    !self.is_filtered && !self.judged_clients.clients.iter().any(|client| one.is_of(client))
                 })
                 .map(|one| v1::SourceInfo {
                     client: one.client.clone(),
@@ -206,22 +204,22 @@ impl Findings<'_> {
     }
 }
 
-fn who(account: &ClientSummary, finding: &rules::Finding, rule: &str) -> v1::Who {
+fn who(summary: &ClientSummary, finding: &rules::Finding, rule: &str) -> v1::Who {
     let product =
         finding.product.as_deref().or(finding.user_agents.first().map(|(product, _)| product.as_str()));
     let at = |micros: fn((i64, i64)) -> i64| finding.span.map(|span| timestamp::format_micros(micros(span)));
-    // The clients of a program have many ServiceAccounts.
+    // The clients of a program have different ServiceAccounts.
     let program = finding.program.as_ref();
-    let service_account = account.service_account().filter(|_| program.is_none());
-    let impersonated_by = account.impersonated_by().filter(|_| program.is_none());
+    let service_account = summary.service_account().filter(|_| program.is_none());
+    let impersonated_by = summary.impersonated_by().filter(|_| program.is_none());
     v1::Who {
-        name: program.map_or_else(|| rules::client_name(account), |program| program.sentence.clone()),
+        name: program.map_or_else(|| rules::client_name(summary), |program| program.sentence.clone()),
         program: program.map(|program| v1::Program { name: program.short.clone(), clients: program.clients }),
-        kind: account.kind(),
+        kind: summary.kind(),
         service_account: service_account
             .map(|(namespace, name)| v1::ServiceAccount { namespace: namespace.into(), name: name.into() }),
         impersonated_by: impersonated_by.map(str::to_owned),
-        library: product.map_or("unknown", |product| account.library(product).as_str()),
+        library: product.map_or("unknown", |product| summary.library(product).as_str()),
         product: finding.known_product.map(|(product, by)| v1::KnownProduct {
             name: &product.name,
             title: &product.title,
@@ -230,8 +228,8 @@ fn who(account: &ClientSummary, finding: &rules::Finding, rule: &str) -> v1::Who
             source: product.fix(rule).map(|fix| &*fix.source),
         }),
         user_agents: finding.user_agents.iter().cloned().collect(),
-        pods: named(program.map_or(&account.pods, |program| &program.pods)),
-        nodes: named(program.map_or(&account.nodes, |program| &program.nodes)),
+        pods: named(program.map_or(&summary.pods, |program| &program.pods)),
+        nodes: named(program.map_or(&summary.nodes, |program| &program.nodes)),
         first_timestamp: at(|span| span.0),
         last_timestamp: at(|span| span.1),
     }
@@ -280,46 +278,48 @@ fn path(path: &rules::FindingVerdict) -> v1::Path {
     }
 }
 
-fn fingerprint(account: Option<&ClientSummary>, finding: &rules::Finding) -> String {
-    let identity = account.map(ClientSummary::identity);
-    let client = match &finding.program {
-        // A program's members come and go, and one of them may have a finding of its own.
+fn fingerprint(summary: Option<&ClientSummary>, finding: &rules::Finding) -> String {
+    let identity = summary.map(ClientSummary::identity);
+    let client_parts = match &finding.program {
+        // The clients of a program change, and one of them may have its own finding.
         Some(OnProgram { name, .. }) => {
             program_parts(name.kind, name.product.as_deref(), name.service_account.as_deref())
         }
         None => identity
             .iter()
             .map(String::as_str)
-            .chain(account.and_then(ClientSummary::impersonated_by))
+            .chain(summary.and_then(ClientSummary::impersonated_by))
             .map(str::to_owned)
             .collect(),
     };
-    let parts = client.iter().chain(&finding.key).map(String::as_str);
+    let parts = client_parts.iter().chain(&finding.key).map(String::as_str);
     hashed(std::iter::once(finding.rule.as_str()).chain(parts))
 }
 
-/// A fingerprint of parts.
+/// The fingerprint of these parts.
 pub(super) fn hashed<'p>(parts: impl Iterator<Item = &'p str>) -> String {
     let text = parts.collect::<Vec<_>>().join("\0");
     format!("{:016x}", xxhash_rust::xxh3::xxh3_64(text.as_bytes()))
 }
 
-/// What tells programs apart. An absent part is empty, so that a product is not taken for a ServiceAccount.
+/// The parts of a program's fingerprint. An absent part is an empty string, so that a product never equals a
+/// ServiceAccount.
 fn program_parts(kind: &str, product: Option<&str>, service_account: Option<&str>) -> Vec<String> {
     let part = |part: Option<&str>| part.unwrap_or_default().to_owned();
     vec![format!("program {kind}"), part(product), part(service_account)]
 }
 
-/// The commands that show a finding. What clients chose stands in single quotes.
+/// The commands that show a finding. Texts that clients chose are quoted for the shell, because they are hostile.
 fn verify(
-    account: Option<&ClientSummary>,
+    summary: Option<&ClientSummary>,
     finding: &rules::Finding,
     evidence: Option<&v1::Evidence>,
 ) -> String {
     let mut commands: Vec<String> = finding.permission.iter().map(|missing| missing.check.clone()).collect();
     if let (Some(evidence), Some(verdict)) = (evidence, &finding.verdict) {
         let uri = without_token(&evidence.uri);
-        // A refused request is another one with the reader's own rights, and a LIST is a load.
+        // Only GETs: a LIST is a load on the server. With the reader's own rights, a refused request gets another
+        // response.
         let is_safe =
             verdict.verb == "get" && evidence.status.is_none_or(|status| !matches!(status, 401 | 403));
         if is_safe && uri.starts_with('/') {
@@ -330,12 +330,12 @@ fn verify(
             commands.push(format!("kubetoll classify {request} --kube-version {}", verdict.kube_version));
         }
     }
-    if let (Some(account), Some(verdict)) = (account, &finding.verdict) {
+    if let (Some(summary), Some(verdict)) = (summary, &finding.verdict) {
         let file = evidence.map_or("LOG".to_owned(), |evidence| operand(&evidence.file));
-        let filter = match account.kind() {
+        let filter = match summary.kind() {
             _ if let Some(OnProgram { name, .. }) = &finding.program => of_program(name),
             "user-agent" => option("client", finding.product.as_deref().unwrap_or_default()),
-            _ => option("user", &account.identity()),
+            _ => option("user", &summary.identity()),
         };
         let resource = finding.resource.as_deref().filter(|resource| !resource.starts_with('('));
         let resource =
@@ -345,7 +345,7 @@ fn verify(
     commands.join("\n")
 }
 
-/// The options that select the clients of a program.
+/// The flags that select the clients of a program.
 fn of_program(name: &ProgramName) -> String {
     let service_account =
         name.service_account.as_ref().map(|name| option("user", &format!("system:serviceaccount:*:{name}")));
@@ -353,7 +353,7 @@ fn of_program(name: &ProgramName) -> String {
     service_account.into_iter().chain(product).collect::<Vec<_>>().join(" ")
 }
 
-/// A request target without the parameters of which the value was left out.
+/// The request URI without parameters whose value kubetoll removed.
 fn without_token(uri: &str) -> String {
     let Some((path, query)) = uri.split_once('?') else { return uri.to_owned() };
     let kept: Vec<&str> = query.split('&').filter(|pair| !pair.contains('…')).collect();
@@ -365,7 +365,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_product_and_a_service_account_of_one_name_are_different_programs() {
+    fn fingerprint_differs_between_product_and_service_account_of_one_name() {
         let parts = [
             program_parts("user", Some("lister"), None),
             program_parts("user", None, Some("lister")),
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_shown_by_the_first_one() {
+    fn verify_command_drops_the_continue_token() {
         assert_eq!(without_token("/api/v1/pods?continue=…&limit=5"), "/api/v1/pods?limit=5");
         assert_eq!(without_token("/api/v1/pods?continue=…"), "/api/v1/pods");
     }

@@ -1,4 +1,4 @@
-//! Judged clients in the form of the report: clients, their shapes and their sums.
+//! Converts judged clients to the JSON report, with their shapes and sums.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -23,26 +23,26 @@ use crate::patterns::Pattern;
 pub(super) struct Builder<'a> {
     pub(super) context: &'a Context<'a>,
     pub(super) received_only: bool,
-    pub(super) priced: cost::Priced<'a>,
+    pub(super) cost_context: cost::CostContext<'a>,
     pub(super) measure: Measure,
     pub(super) loads: Loads,
     pub(super) texts: TextCache,
 }
 
 impl Builder<'_> {
-    pub(super) fn client(&self, account: ClientSummary) -> (v1::Client, Sums) {
-        let (identity, kind) = (account.identity(), account.kind());
-        let impersonated_by = account.impersonated_by().map(str::to_owned);
-        let service_account = account
+    pub(super) fn client(&self, summary: ClientSummary) -> (v1::Client, Sums) {
+        let (identity, kind) = (summary.identity(), summary.kind());
+        let impersonated_by = summary.impersonated_by().map(str::to_owned);
+        let service_account = summary
             .service_account()
             .map(|(namespace, name)| v1::ServiceAccount { namespace: namespace.into(), name: name.into() });
         let mut by_product: BTreeMap<&str, u64> = BTreeMap::new();
-        for one in account.entries.values().flat_map(|entry| &entry.rows) {
+        for one in summary.entries.values().flat_map(|entry| &entry.rows) {
             *by_product.entry(&one.product).or_default() += one.row.requests(self.received_only);
         }
         let jobs: BTreeMap<String, Job> =
-            account.agents.iter().map(|(product, agent)| (product.clone(), agent.job)).collect();
-        let mut user_agents: Vec<v1::UserAgent> = account
+            summary.agents.iter().map(|(product, agent)| (product.clone(), agent.job)).collect();
+        let mut user_agents: Vec<v1::UserAgent> = summary
             .agents
             .into_iter()
             .map(|(product, Agent { example, .. })| {
@@ -51,14 +51,14 @@ impl Builder<'_> {
             })
             .collect();
         user_agents.sort_by(|a, b| (Reverse(a.requests), &a.product).cmp(&(Reverse(b.requests), &b.product)));
-        let mut sums = Sums { costs: cost::Costs::none(self.context.inventory), ..Sums::default() };
+        let mut sums = Sums { costs: cost::Costs::new(self.context.inventory), ..Sums::default() };
         let mut minutes = Minutes::default();
         let shape = |(key, entry): (Arc<ShapeKey>, ShapeSummary)| {
             self.shape(&key, entry, &mut sums, &mut minutes, &jobs)
         };
-        let room = if self.context.detail.has_all_shapes() { account.entries.len() } else { 0 };
+        let room = if self.context.detail.has_all_shapes() { summary.entries.len() } else { 0 };
         let mut shapes: Vec<v1::Shape> = Vec::with_capacity(room);
-        shapes.extend(account.entries.into_iter().filter_map(shape));
+        shapes.extend(summary.entries.into_iter().filter_map(shape));
         minutes.add_to(&mut sums.times);
         sums.by_verb.add_to(&mut sums.counts.by_verb);
         sums.by_served_from.add_to(&mut sums.counts.by_served_from);
@@ -77,25 +77,25 @@ impl Builder<'_> {
             service_account,
             impersonated_by,
             user_agents,
-            nodes: distinct(&account.nodes),
-            pods: distinct(&account.pods),
+            nodes: distinct(&summary.nodes),
+            pods: distinct(&summary.pods),
             worst_severity: None,
             cases: Vec::new(),
-            load: self.loads.told(sums.load),
-            cost: sums.costs.told(self.priced),
+            load: self.loads.to_v1(sums.load),
+            cost: sums.costs.to_v1(self.cost_context),
             latency: latency(&sums.latency),
             rate: sums.times.rate(),
             first_timestamp: sums.span.map(|span| timestamp::format_micros(span.0)),
-            first_answered: sums.first_answered.map(v1::Instant),
+            first_not_long_running: sums.first_not_long_running.map(v1::Timestamp),
             last_timestamp: sums.span.map(|span| timestamp::format_micros(span.1)),
             counts: sums.counts.clone(),
             shapes,
-            timelines: minutes.tell(),
+            timelines: minutes.into_timelines(),
         };
         (client, sums)
     }
 
-    /// Adds a shape to the sums, and tells it, if it is shown.
+    /// Adds a shape to the sums. Returns the shape only if the report shows it.
     fn shape(
         &self,
         key: &ShapeKey,
@@ -105,8 +105,8 @@ impl Builder<'_> {
         jobs: &BTreeMap<String, Job>,
     ) -> Option<v1::Shape> {
         let (observed, certainty) = (observed(entry.agreement), entry.certainty());
-        let added = self.added(key, &mut entry);
-        let Added { requests, open, row, times, products, pattern, costs, load } = added;
+        let summed = self.summed(key, &mut entry);
+        let ShapeSums { requests, open, row, times, products, pattern, costs, load } = summed;
         sums.unfinished += row.received.saturating_sub(requests);
         if requests == 0 {
             sums.events_without_request += row.events;
@@ -134,7 +134,7 @@ impl Builder<'_> {
         }
         if !entry.long_running {
             sums.latency.merge_from(&row.latency);
-            sums.add_first_answered(row.span.map(|span| span.0));
+            sums.add_first_not_long_running(row.span.map(|span| span.0));
         }
         sums.add_span(row.span);
         sums.open += open;
@@ -146,20 +146,20 @@ impl Builder<'_> {
         if !is_costly && observed.contradict == 0 && !self.context.detail.has_all_shapes() {
             return None;
         }
-        let (flows, told) = (flows(row.rare().flows.as_deref()), row.rare().items);
+        let (flows, item_counts) = (flows(row.rare().flows.as_deref()), row.rare().items);
         let part = ShapeCost {
             requests,
             work: entry.work.as_deref(),
             cost: costs.sum.as_ref(),
-            items: told,
+            items: item_counts,
             page_limit: entry.page_limit(),
         };
-        let cost = self.texts.cost(&CostBasis::new(std::iter::once(part)), self.priced);
+        let cost = self.texts.cost(&CostBasis::new(std::iter::once(part)), self.cost_context);
         let ignored_parameters: Vec<String> =
             row.rare().unknown_keys.iter().map(|key| String::from(&**key)).collect();
         let (latency, histogram) = (latency(&row.latency), v1::Histogram(row.latency.into_buckets()));
         let mut examples = row.exemplars.as_slice().iter().map(|exemplar| self.example(exemplar));
-        let role = ClientRole::of(&entry, products.iter().filter_map(|product| jobs.get(product)));
+        let role = ClientRole::from_jobs(&entry, products.iter().filter_map(|product| jobs.get(product)));
         let misspelled = advice::misspelled(&ignored_parameters, &key.misspelled);
         let advice = misspelled.map(v1::Shared::from).or_else(|| {
             self.texts.advice(entry.verdict?.reason, key.verb?, key.kube_version, role, self.context)
@@ -187,18 +187,18 @@ impl Builder<'_> {
             products,
             requests,
             etcd_writes: load.etcd_writes,
-            load: self.loads.told(load),
+            load: self.loads.to_v1(load),
             events: row.events,
             long_running: entry.long_running,
             latency,
             histogram,
             rate,
-            first_timestamp: row.span.map(|span| v1::Instant(span.0)),
-            last_timestamp: row.span.map(|span| v1::Instant(span.1)),
+            first_timestamp: row.span.map(|span| v1::Timestamp(span.0)),
+            last_timestamp: row.span.map(|span| v1::Timestamp(span.1)),
             statuses,
             observed,
             priority_and_fairness: flows,
-            items: items(told),
+            items: items(item_counts),
             pattern: pattern.as_deref().and_then(patterns::pattern),
             cost,
             example: examples.next(),
@@ -206,10 +206,10 @@ impl Builder<'_> {
         })
     }
 
-    fn added(&self, key: &ShapeKey, entry: &mut ShapeSummary) -> Added {
+    fn summed(&self, key: &ShapeKey, entry: &mut ShapeSummary) -> ShapeSums {
         let rows = std::mem::take(&mut entry.rows);
         let load = |one: &ProductRow| self.measure.load(key, entry, &one.row, one.cost.as_deref());
-        Added::of(rows, self.received_only, load)
+        ShapeSums::from_rows(rows, self.received_only, load)
     }
 
     pub(super) fn example(&self, exemplar: &Exemplar) -> v1::Example {
@@ -218,16 +218,16 @@ impl Builder<'_> {
             file: self.texts.file(exemplar.place.source),
             line: exemplar.place.line,
             audit_id: masked(exemplar.audit_id()).into(),
-            timestamp: exemplar.received.map(v1::Instant),
+            timestamp: exemplar.received.map(v1::Timestamp),
             duration_micros: exemplar.micros,
             status: exemplar.status,
         }
     }
 }
 
-/// The rows of a shape, added.
+/// The sum of the rows of a shape.
 #[derive(Default)]
-struct Added {
+struct ShapeSums {
     requests: u64,
     open: u64,
     row: Box<Row>,
@@ -238,15 +238,15 @@ struct Added {
     load: Load,
 }
 
-impl Added {
-    /// A request that two products share by its ID is one of each.
-    fn of(rows: Vec<ProductRow>, received_only: bool, load: impl Fn(&ProductRow) -> Load) -> Self {
-        // Most shapes are one product's.
+impl ShapeSums {
+    /// A request ID with two products counts as one request of each.
+    fn from_rows(rows: Vec<ProductRow>, received_only: bool, load: impl Fn(&ProductRow) -> Load) -> Self {
+        // `reduce` avoids merges, because most shapes have one product.
         let one = |mut one: ProductRow| Self {
             load: load(&one),
             requests: one.row.requests(received_only),
             open: one.row.open(),
-            times: Times::of(one.row.take_times(received_only)),
+            times: Times::new(one.row.take_times(received_only)),
             row: one.row,
             products: vec![one.product],
             pattern: one.pattern,
@@ -255,7 +255,7 @@ impl Added {
                 minutes: one.minutes.map(|minutes| *minutes).unwrap_or_default(),
             },
         };
-        let added = rows.into_iter().map(one).reduce(|mut all, other| {
+        let summed = rows.into_iter().map(one).reduce(|mut all, other| {
             all.requests += other.requests;
             all.open += other.open;
             all.row.merge(other.row);
@@ -268,6 +268,6 @@ impl Added {
             all.load.add(other.load);
             all
         });
-        added.unwrap_or_default()
+        summed.unwrap_or_default()
     }
 }

@@ -1,4 +1,4 @@
-//! The report's input section.
+//! Builds the input section of the report.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::input::{FileKind, SkippedPath, Sources};
 use crate::k8s::{Stage, timestamp};
 use crate::ledger::{InputCounts, SourceCounts};
 
-/// Files that are named where only some are.
+/// Limit of the files that a list names.
 const NAMED_FILES: usize = 10;
 
 pub(super) fn input(counts: &InputCounts, context: &Context<'_>, sums: &Sums) -> v1::Input {
@@ -110,9 +110,8 @@ pub(super) fn input(counts: &InputCounts, context: &Context<'_>, sums: &Sums) ->
     }
 }
 
-/// What was found in directories and could not be read.
 pub(super) fn not_read(sources: &Sources) -> v1::NotRead {
-    // What is wrong comes before what is no log.
+    // Errors are listed before files that are not logs.
     let (known, wrong): (Vec<&SkippedPath>, Vec<&SkippedPath>) =
         sources.not_read.iter().partition(|one| one.kind.is_some());
     let named = wrong.into_iter().chain(known).take(NAMED_FILES);
@@ -128,7 +127,7 @@ pub(super) fn not_read(sources: &Sources) -> v1::NotRead {
     }
 }
 
-/// Files without audit events by their kind, each with one of them.
+/// Counts files without audit events by type, each type with an example.
 #[must_use]
 pub fn unknown_files(sources: &Sources, counts: &InputCounts) -> Vec<v1::UnknownFiles> {
     let read: HashSet<&Path> = sources
@@ -143,7 +142,7 @@ pub fn unknown_files(sources: &Sources, counts: &InputCounts) -> Vec<v1::Unknown
     for (path, kind) in sources.kinds.iter().filter(|(path, _)| !read.contains(&***path)) {
         by_kind.entry(*kind).or_insert((0, path)).0 += 1;
     }
-    let told = |(kind, (count, path)): (FileKind, (u64, &Path))| {
+    let unknown_files = |(kind, (count, path)): (FileKind, (u64, &Path))| {
         let example = path.display().to_string();
         v1::UnknownFiles {
             what: kind.counted(count),
@@ -153,10 +152,10 @@ pub fn unknown_files(sources: &Sources, counts: &InputCounts) -> Vec<v1::Unknown
             is_read: !kind.is_unreadable(),
         }
     };
-    by_kind.into_iter().map(told).collect()
+    by_kind.into_iter().map(unknown_files).collect()
 }
 
-/// Files that were not read, as another holds the same.
+/// Files that were not read, because another file has the same bytes.
 pub(super) fn copies(sources: &Sources) -> Vec<v1::Copy> {
     let copies = sources.duplicates.iter();
     copies
@@ -195,7 +194,7 @@ fn formats(counts: &InputCounts) -> BTreeMap<Layers, u64> {
     formats
 }
 
-/// What the log can't tell, because of the form that it came in.
+/// Notes on what the log does not show because of its input format.
 fn notes(counts: &InputCounts, formats: &BTreeMap<Layers, u64>) -> Vec<String> {
     let of = |envelope: Envelope| -> u64 {
         formats.iter().filter(|(layers, _)| layers.contains(envelope)).map(|(_, events)| events).sum()
@@ -246,7 +245,7 @@ fn notes(counts: &InputCounts, formats: &BTreeMap<Layers, u64>) -> Vec<String> {
          reads are unknown (not-observable)",
     );
     note(
-        // By itself, as deep layers are left out of the forms.
+        // A separate count, because `forms` leaves out deep layers.
         counts.sources.values().map(|source| source.without_reads).sum(),
         "events of the AKS category kube-audit-admin: {}. It omits every GET and LIST; for reads, collect kube-audit",
     );

@@ -1,11 +1,11 @@
-//! Load in the form of the report, and the order that it gives clients and shapes.
+//! Converts load to the JSON report, and ranks clients and shapes by it.
 
 use std::cmp::Reverse;
 
 use super::v1;
 use crate::judged::{JudgedClients, Load, LoadUnit};
 
-/// How the load of a part is told: in which unit, and as a share of which whole.
+/// The unit and the total of load. Shares are computed from the total.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Loads {
     pub(super) unit: LoadUnit,
@@ -13,12 +13,12 @@ pub(super) struct Loads {
 }
 
 impl Loads {
-    pub(super) fn of(accounts: &JudgedClients) -> Self {
-        let all = accounts.clients.iter().map(|account| accounts.load_of(account).amount);
-        Self { unit: accounts.measure.unit, total: all.fold(0, u64::saturating_add) }
+    pub(super) fn new(judged_clients: &JudgedClients) -> Self {
+        let all = judged_clients.clients.iter().map(|summary| judged_clients.load_of(summary).amount);
+        Self { unit: judged_clients.measure.unit, total: all.fold(0, u64::saturating_add) }
     }
 
-    pub(super) fn told(self, load: Load) -> v1::Load {
+    pub(super) fn to_v1(self, load: Load) -> v1::Load {
         v1::Load {
             unit: self.unit.as_str(),
             amount: load.amount,
@@ -28,13 +28,13 @@ impl Loads {
     }
 }
 
-/// A part of the whole in millionths, which is exact enough for sums; null where there is no whole.
+/// The share in millionths, which is exact enough for sums; `None` if `whole` is 0.
 #[allow(clippy::cast_precision_loss, reason = "six decimals are kept")]
 fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| (part as f64 / whole as f64 * 1e6).round() / 1e6)
 }
 
-/// What decides between clients or shapes of the same load, the first deciding.
+/// The sort keys for clients or shapes of equal load, in order of priority.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Ties {
     pub(super) etcd_lists: u64,
@@ -42,12 +42,12 @@ pub(super) struct Ties {
     pub(super) requests: u64,
 }
 
-/// Where a client or a shape stands: the least comes first, as [`ranking`] says.
+/// The sort key of a client or shape, as [`ranking`] describes. The smallest key is first.
 pub(super) fn rank(load: Load, ties: Ties) -> Reverse<[u64; 4]> {
     Reverse([load.amount, ties.etcd_lists, ties.limit_ignored, ties.requests])
 }
 
-/// What clients are ranked by.
+/// How clients are ranked.
 pub(super) fn ranking(unit: LoadUnit, handled_unit: Option<&'static str>) -> v1::Ranking {
     v1::Ranking {
         basis: if handled_unit.is_some() { "inventory" } else { "latency" }.to_owned(),

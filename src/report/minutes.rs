@@ -1,4 +1,4 @@
-//! Requests a minute by resource, and the minute in which most were made.
+//! Requests per minute by resource, and the busiest minute.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -11,28 +11,27 @@ use super::v1;
 use crate::judged::ShapeKey;
 use crate::ledger::{Busiest, Load, Timeline};
 
-/// The resource of shapes beyond the number that is told apart.
-const OTHER: &str = "(other)";
-/// How many clients of a peak are named.
+/// The resource of the overflow row for shapes.
+const OTHER_RESOURCE: &str = "(other)";
+/// Limit of the clients that a peak names.
 const NAMED: usize = 10;
 
-/// A client's requests over time, while they are being gathered.
+/// The requests of one client over time, by resource.
 #[derive(Debug, Default)]
-pub(super) struct Minutes(BTreeMap<String, Resource>);
+pub(super) struct Minutes(BTreeMap<String, ResourceMinutes>);
 
 #[derive(Debug, Default)]
-struct Resource {
+struct ResourceMinutes {
     requests: u64,
     all: Times,
     etcd_reads: Timeline,
 }
 
 impl Minutes {
-    /// Adds the requests of a shape.
     pub(super) fn add(&mut self, key: &ShapeKey, requests: u64, times: Times) {
-        let name = key.resource.as_deref().unwrap_or(OTHER);
+        let name = key.resource.as_deref().unwrap_or(OTHER_RESOURCE);
         if !self.0.contains_key(name) {
-            self.0.insert(name.to_owned(), Resource::default());
+            self.0.insert(name.to_owned(), ResourceMinutes::default());
         }
         let Some(own) = self.0.get_mut(name) else { return };
         own.requests += requests;
@@ -42,24 +41,24 @@ impl Minutes {
         own.all.merge(times);
     }
 
-    /// Adds the times of all resources.
     pub(super) fn add_to(&self, times: &mut Times) {
         self.0.values().for_each(|resource| times.add(&resource.all));
     }
 
-    pub(super) fn tell(self) -> Vec<v1::Timeline> {
-        let told = self.0.into_iter().filter(|(_, resource)| resource.requests > 0);
-        told.map(|(name, resource)| resource.tell(name)).collect()
+    pub(super) fn into_timelines(self) -> Vec<v1::Timeline> {
+        let resources = self.0.into_iter().filter(|(_, resource)| resource.requests > 0);
+        resources.map(|(name, resource)| resource.into_timeline(name)).collect()
     }
 }
 
-impl Resource {
-    fn tell(self, resource: String) -> v1::Timeline {
+impl ResourceMinutes {
+    fn into_timeline(self, resource: String) -> v1::Timeline {
         let all = self.all.sum.windows();
         let mut reads = self.etcd_reads.windows().counts.into_iter().peekable();
         let width = i64::try_from(all.minutes).unwrap_or(i64::MAX).saturating_mul(60_000_000);
         let point = |&(start, requests): &(i64, u64)| {
-            // The windows of a part are as wide as those of the whole at most, and both begin at multiples.
+            // The windows of etcd reads are at most as wide as those of all requests. Both start at multiples of
+            // their width.
             let mut etcd_reads = 0;
             while let Some((_, count)) = reads.next_if(|(at, _)| *at < start.saturating_add(width)) {
                 etcd_reads += count;
@@ -79,13 +78,13 @@ impl Resource {
     }
 }
 
-/// The peak of all requests, or of those that `of` tells of a point.
-pub(super) fn peak(clients: &[v1::Client], of: fn(&v1::Point) -> u32) -> Option<v1::Peak> {
-    // A load changes twice for each window, and most clients are active in the same ones.
+/// The peak of the requests that `count` takes from a point.
+pub(super) fn peak(clients: &[v1::Client], count: fn(&v1::Point) -> u32) -> Option<v1::Peak> {
+    // Sum equal windows first: a load changes twice per window, and most clients are active in the same windows.
     let mut windows: HashMap<(u32, u64), u64, FxBuildHasher> = HashMap::default();
     for timeline in clients.iter().flat_map(|client| &client.timelines) {
-        for point in timeline.points.0.iter().filter(|point| of(point) > 0) {
-            *windows.entry((point.minute, timeline.window_minutes)).or_default() += u64::from(of(point));
+        for point in timeline.points.0.iter().filter(|point| count(point) > 0) {
+            *windows.entry((point.minute, timeline.window_minutes)).or_default() += u64::from(count(point));
         }
     }
     let mut load = Load::default();
@@ -95,16 +94,16 @@ pub(super) fn peak(clients: &[v1::Client], of: fn(&v1::Point) -> u32) -> Option<
     let Busiest { minute, window_minutes, .. } = load.busiest()?;
     let minute = u32::try_from(minute).unwrap_or(u32::MAX);
     let part = |client: &v1::Client| -> u64 {
-        // As many as the widest of the windows holds, so that sums are exact.
+        // Scale to the widest window, so that the sums are exact.
         let windows = client.timelines.iter().filter_map(|timeline| {
-            let requests = u64::from(of(timeline.at(minute)?));
+            let requests = u64::from(count(timeline.point_at(minute)?));
             (requests > 0).then(|| requests * (window_minutes / timeline.window_minutes))
         });
         (windows.sum::<u64>() + window_minutes / 2) / window_minutes
     };
     let mut parts: Vec<(u64, &v1::Client)> = clients.iter().map(|client| (part(client), client)).collect();
     parts.retain(|(requests, _)| *requests > 0);
-    // Clients come in the report's order, which the sort keeps.
+    // The clients are in the report's order. The stable sort keeps it.
     parts.sort_by_key(|(requests, _)| Reverse(*requests));
     let requests = parts.iter().map(|(requests, _)| requests).sum();
     let clients = parts.into_iter().take(NAMED).map(|(requests, client)| v1::PeakClient {

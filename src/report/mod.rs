@@ -1,4 +1,4 @@
-//! The owned report: all that a renderer knows, and the public JSON contract.
+//! The report: everything that renderers show, and the public JSON contract.
 
 pub mod advice;
 mod build;

@@ -1,4 +1,4 @@
-//! What requests show when they are put in order, in the form of the contract.
+//! Converts patterns over time to the JSON report.
 
 use super::v1;
 use crate::k8s::timestamp;
@@ -6,9 +6,9 @@ use crate::ledger;
 use crate::patterns::{AllFollowed, Chains, Herds, Informers, Pattern, Polling, Watching};
 use crate::requests::InstanceKind;
 
-/// The pattern, if there is more to tell than a number of instances.
+/// The pattern; `None` if no instance was followed.
 pub(super) fn pattern(pattern: &Pattern) -> Option<Box<v1::Pattern>> {
-    let told = || v1::Pattern {
+    let to_v1 = || v1::Pattern {
         instances: pattern.instances,
         informers: informers(&pattern.informers),
         polling: polling(&pattern.polling),
@@ -16,7 +16,7 @@ pub(super) fn pattern(pattern: &Pattern) -> Option<Box<v1::Pattern>> {
         chains: chains(&pattern.chains),
         watches: watches(&pattern.watching),
     };
-    (pattern.instances > 0).then(|| Box::new(told()))
+    (pattern.instances > 0).then(|| Box::new(to_v1()))
 }
 
 fn informers(informers: &Informers) -> Option<v1::Informers> {
@@ -58,7 +58,7 @@ fn polling(polling: &Polling) -> Option<v1::Polling> {
 }
 
 fn herds(herds: &Herds) -> Option<v1::Herds> {
-    let told = herds.greatest.iter().map(|herd| v1::Herd {
+    let greatest = herds.greatest.iter().map(|herd| v1::Herd {
         from: timestamp::format_micros(herd.from),
         to: timestamp::format_micros(herd.to),
         instances: herd.instances,
@@ -72,7 +72,7 @@ fn herds(herds: &Herds) -> Option<v1::Herds> {
     (herds.count > 0).then(|| v1::Herds {
         count: herds.count,
         requests: herds.requests,
-        greatest: told.collect(),
+        greatest: greatest.collect(),
     })
 }
 

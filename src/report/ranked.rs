@@ -7,51 +7,49 @@ use serde::Serialize;
 
 use crate::ledger::{Ledger, ProductRows};
 
-/// The value of requests without a status: not ended, or not logged.
+/// The value for requests without a status: they did not end, or the log has no status.
 const NO_CODE: &str = "(no code)";
 
-/// The values of a property and how many requests have each.
+/// The values of a property, with the number of requests of each.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Ranked {
-    /// The property, as `--by` names it.
+    /// The property, as in `--by`.
     pub by: &'static str,
-    /// All requests.
+    /// The number of all requests.
     pub requests: u64,
-    /// The values with the most requests; values with equally many requests by name.
+    /// The values with the most requests. Values with equal requests are sorted by name.
     pub rows: Vec<RankedRow>,
-    /// The other values.
+    /// The sum of the other values.
     pub others: RankedOthers,
 }
 
-/// One value.
 #[derive(Debug, Serialize)]
 pub struct RankedRow {
-    /// The value.
     pub value: String,
-    /// Its requests.
     pub requests: u64,
     /// Their share of all requests, from 0 to 1.
     pub share: f64,
 }
 
-/// The values that have no row.
+/// The sum of the values without a row.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RankedOthers {
-    /// How many there are.
+    /// The number of these values.
     pub values: u64,
-    /// There are more: the ledger's bound was reached, and their requests are counted together.
+    /// There are more values than `values`, because the ledger reached its limit. Their requests are counted
+    /// together.
     pub more: bool,
-    /// Their requests.
+    /// The number of their requests.
     pub requests: u64,
 }
 
 impl Ranked {
-    /// The `top` values of a ledger whose clients are values (`Settings::by`). `is_code` tells that they
-    /// are counted together, and the codes of their rows are the values.
+    /// Ranks the values in a ledger whose clients are values (`Settings::by`), and keeps the first `top`. If
+    /// `is_code`, all values are one client and the status codes of its rows are the values.
     #[must_use]
-    pub fn of(ledger: Ledger, by: &'static str, is_code: bool, top: usize) -> Self {
+    pub fn from_ledger(ledger: Ledger, by: &'static str, is_code: bool, top: usize) -> Self {
         let received_only = ledger.input.received_only();
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
         let mut folded = 0;

@@ -1,5 +1,5 @@
-//! Where clients stand in the report. It is known before they are put into its form, so that no finding is put into
-//! words for which a page has no room.
+//! The order of clients, and the choice of findings. Both are known before the report is built, so that no text is
+//! built for a finding that is not shown.
 
 use super::cases::Case;
 use super::load::{Ties, rank};
@@ -8,29 +8,29 @@ use crate::judged::{ClientSummary, JudgedClients};
 use crate::k8s::Verb;
 use crate::rules::figures::count;
 
-/// Findings that a report holds; all others are counted. One takes up to 8 KB.
+/// Limit of the findings in a report. Other findings are only counted. A finding takes up to 8 KB.
 pub const MAX_FINDINGS: usize = 10_000;
 
-/// Which findings and shapes are shown; all others are counted.
+/// Which findings and shapes the report shows. The others are only counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
-    /// All of them.
+    /// All findings and shapes, up to [`MAX_FINDINGS`] findings.
     All,
-    /// Of the first `n` cases the findings of the worst member; and shapes that are costly.
+    /// The findings of the worst member in the first `n` cases, and only costly shapes.
     Cases(usize),
-    /// All shapes and no client's findings: tables of rows hold none.
+    /// All shapes and no findings, because tables of rows have no findings.
     Rows,
 }
 
-/// The place of each account's client, the costliest first, by the account's index.
-pub(super) fn places(accounts: &JudgedClients) -> Vec<usize> {
-    let mut order: Vec<(_, usize)> = accounts
+/// The position of each client in the report, by its index. The client with the most load is first.
+pub(super) fn places(judged_clients: &JudgedClients) -> Vec<usize> {
+    let mut order: Vec<(_, usize)> = judged_clients
         .clients
         .iter()
         .enumerate()
-        .map(|(index, account)| {
-            let name = (account.identity(), account.kind(), account.impersonated_by());
-            ((rank(accounts.load_of(account), ties(accounts, account)), name), index)
+        .map(|(index, summary)| {
+            let name = (summary.identity(), summary.kind(), summary.impersonated_by());
+            ((rank(judged_clients.load_of(summary), ties(judged_clients, summary)), name), index)
         })
         .collect();
     order.sort_unstable();
@@ -41,11 +41,11 @@ pub(super) fn places(accounts: &JudgedClients) -> Vec<usize> {
     places
 }
 
-/// What decides between clients of the same load.
-fn ties(accounts: &JudgedClients, account: &ClientSummary) -> Ties {
+/// The sort keys for clients of equal load.
+fn ties(judged_clients: &JudgedClients, summary: &ClientSummary) -> Ties {
     let mut ties = Ties::default();
-    for (key, entry) in &account.entries {
-        let requests = accounts.requests_of(entry);
+    for (key, entry) in &summary.entries {
+        let requests = judged_clients.requests_of(entry);
         ties.requests += requests;
         if key.verb == Some(Verb::List) {
             ties.limit_ignored += if key.limit == LimitVerdict::Ignored { requests } else { 0 };
@@ -61,7 +61,7 @@ impl Detail {
         !matches!(self, Self::Cases(_))
     }
 
-    /// Which of so many findings are shown: of the first cases those of the worst member.
+    /// Whether each of the findings is shown.
     pub(super) fn is_shown(self, cases: &[Case], findings: usize) -> Vec<bool> {
         let wanted = match self {
             Self::All if findings <= MAX_FINDINGS => return vec![true; findings],
@@ -76,7 +76,7 @@ impl Detail {
         is_shown
     }
 
-    /// A note, if findings were left out.
+    /// A note, if [`MAX_FINDINGS`] leaves findings out.
     pub(super) fn note(self, is_shown: &[bool]) -> Option<String> {
         let held = is_shown.iter().filter(|is_shown| **is_shown).count();
         (self == Self::All && held < is_shown.len()).then(|| {
@@ -90,7 +90,7 @@ impl Detail {
     }
 }
 
-/// The first `most` findings: those of the worst member of each case, then the others.
+/// Chooses the first `most` findings: those of the worst member of each case, then the others.
 fn first_findings(cases: &[Case], findings: usize, most: usize) -> Vec<bool> {
     let mut is_shown = vec![true; findings];
     let mut left = most;
@@ -110,13 +110,13 @@ mod tests {
     use crate::judged::Load;
     use crate::rules::Severity;
 
-    /// A case whose first finding is the worst member's.
+    /// A case with one finding of the worst member, the first.
     fn case(findings: Vec<usize>) -> Case {
         Case {
             severity: Severity::Warning,
             client: None,
             members: "client",
-            accounts: BTreeSet::from([0, 1]),
+            clients: BTreeSet::from([0, 1]),
             worst: Vec::new(),
             findings,
             of_worst: 1,
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_that_leaves_findings_out_has_a_note() {
+    fn report_without_all_findings_has_a_note() {
         assert!(Detail::All.note(&[true; 3]).is_none());
         let note = Detail::All.note(&[true, false, true]).expect("one is left out");
         assert!(note.starts_with("the report holds the first 2 of 3 findings"), "{note}");
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_findings_are_those_of_the_worst_members_in_the_order_of_cases() {
+    fn findings_of_worst_members_are_kept_first() {
         let cases = [case(vec![2, 0]), case(vec![1, 3])];
         let shown = |most| -> Vec<usize> {
             let is_shown = first_findings(&cases, 4, most);

@@ -1,44 +1,45 @@
-//! What a table of cases leaves out: a row each for other cases and other clients, so that the loads add up to all.
+//! Summary rows below a table of cases: one for other cases and one for other clients. With them, the loads sum to
+//! the total.
 
 use std::cmp::Reverse;
 
 use super::v1::{Case, Client, Load, Report, is_estimate};
 
-/// What a row stands for.
+/// The content of a summary row.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Rest<'r> {
-    /// Cases with an error or a warning; of a report without these, all cases.
+    /// Cases with an error or a warning. In a report without these, all cases.
     Cases(&'r [Case]),
-    /// Cases for information, below others.
+    /// Cases of severity `info`, in a report that also has errors or warnings.
     Info(&'r [Case]),
-    /// Clients without a finding, the most load first.
+    /// Clients without a finding, ordered by load.
     Clients(Vec<&'r Client>),
-    /// Requests that no finding is on, of clients that have one.
+    /// Requests without a finding, from clients that have one.
     Requests,
 }
 
-/// A row that stands for many.
+/// A summary row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RestRow<'r> {
-    /// What it stands for.
     pub what: Rest<'r>,
-    /// `None` for what has no requests.
+    /// `None` if the row has no requests.
     pub load: Option<Load>,
 }
 
-/// How many of the first cases a table of at most `top` shows. Beside errors and warnings it shows none for information.
+/// The number of cases in a table of at most `top` rows. If there are errors or warnings, cases of severity `info`
+/// are left out.
 #[must_use]
 pub fn shown_cases(report: &Report, top: usize) -> usize {
     let urgent = report.cases.iter().filter(|case| case.severity != "info").count();
     if urgent == 0 { report.cases.len().min(top) } else { urgent.min(top) }
 }
 
-/// Clients without a finding, in the order of the report.
+/// The clients without a finding, in the report's order.
 pub fn without_finding(report: &Report) -> impl Iterator<Item = &Client> {
     report.clients.iter().filter(|client| client.cases.is_empty())
 }
 
-/// The rows below the first `cases` cases, and below the first `clients` clients without a finding.
+/// The summary rows below the first `cases` cases and the first `clients` clients without a finding.
 #[must_use]
 pub fn rest(report: &Report, cases: usize, clients: usize) -> Vec<RestRow<'_>> {
     let left = &report.cases[cases.min(report.cases.len())..];
@@ -68,7 +69,7 @@ pub fn rest(report: &Report, cases: usize, clients: usize) -> Vec<RestRow<'_>> {
     rows
 }
 
-/// The load of cases; `None` if all of them are on the log itself.
+/// The load of the cases; `None` if all are on the log itself.
 fn load_of(cases: &[Case]) -> Option<Load> {
     let loads = cases.iter().filter(|case| case.members.count > 0).map(|case| &case.load);
     (loads.clone().count() > 0).then(|| sum(loads))
@@ -84,7 +85,7 @@ fn sum<'l>(loads: impl Iterator<Item = &'l Load>) -> Load {
     loads.fold(Load::default(), add)
 }
 
-/// So much of a load.
+/// A load with this amount, as a share of the load of all clients.
 #[allow(clippy::cast_precision_loss, reason = "one decimal is shown")]
 fn part(amount: u64, all: Load) -> Load {
     Load { amount, share: (all.amount > 0).then(|| amount as f64 / all.amount as f64), ..all }

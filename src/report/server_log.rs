@@ -1,4 +1,4 @@
-//! What only the apiserver's own log tells, in the form of the contract.
+//! Converts facts that only the apiserver's own log holds to the JSON report: traces, and API Priority and Fairness.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -9,22 +9,22 @@ use crate::judged::shape_text;
 use crate::ledger::traces::About;
 use crate::ledger::{self, Flows, Histogram, Merge, Traces};
 
-/// Groups of traces that are shown; a product is the client's to choose.
+/// Limit of trace groups. A client chooses its product, so the number of groups has no other bound.
 const MAX_GROUPS: usize = 500;
-/// The name of everything beyond it.
+/// The name of the sum of the other groups.
 const OTHER_OPERATIONS: &str = "(other operations)";
-/// The name of flows beyond the number that is told apart.
-const OTHER: &str = "(other)";
+/// The name of the sum of flows beyond the limit.
+const OTHER_FLOWS: &str = "(other)";
 
-/// The traces of one group.
+/// The sums of one group of traces.
 #[derive(Debug, Default)]
-struct Group {
+struct TraceSums {
     traces: u64,
     items: ledger::Items,
     latency: Histogram,
 }
 
-impl Merge for Group {
+impl Merge for TraceSums {
     fn merge(&mut self, other: Self) {
         self.traces += other.traces;
         self.items.merge(other.items);
@@ -32,9 +32,9 @@ impl Merge for Group {
     }
 }
 
-/// The groups of traces, the greatest time first.
+/// Groups the traces, ordered by total time.
 pub(super) fn traces(traces: &mut Traces) -> Vec<v1::TraceGroup> {
-    let mut groups: HashMap<&About, Group> = HashMap::new();
+    let mut groups: HashMap<&About, TraceSums> = HashMap::new();
     for trace in traces.whole() {
         let group = groups.entry(trace.about).or_default();
         group.traces += 1;
@@ -45,20 +45,20 @@ pub(super) fn traces(traces: &mut Traces) -> Vec<v1::TraceGroup> {
             group.latency.record(micros);
         }
     }
-    // What differs in the ledger may look the same: a path with the `/watch/` prefix.
-    let mut by_name: BTreeMap<Name, Group> = BTreeMap::new();
+    // Different keys in the ledger may have equal texts, such as a path with the `/watch/` prefix.
+    let mut by_name: BTreeMap<TraceGroupName, TraceSums> = BTreeMap::new();
     for (about, group) in groups {
-        by_name.entry(Name::of(about)).or_default().merge(group);
+        by_name.entry(TraceGroupName::new(about)).or_default().merge(group);
     }
-    let mut named: Vec<(Name, Group)> = by_name.into_iter().collect();
+    let mut named: Vec<(TraceGroupName, TraceSums)> = by_name.into_iter().collect();
     named.sort_by_key(|(_, group)| Reverse((group.latency.sum(), group.traces)));
     let others = named.split_off(named.len().min(MAX_GROUPS));
     if !others.is_empty() {
-        let mut folded = Group::default();
+        let mut folded = TraceSums::default();
         for (_, group) in others {
             folded.merge(group);
         }
-        let name = Name { operation: OTHER_OPERATIONS.to_owned(), ..Name::default() };
+        let name = TraceGroupName { operation: OTHER_OPERATIONS.to_owned(), ..TraceGroupName::default() };
         named.push((name, folded));
     }
     named
@@ -76,9 +76,9 @@ pub(super) fn traces(traces: &mut Traces) -> Vec<v1::TraceGroup> {
         .collect()
 }
 
-/// What a group is about, in words.
+/// The texts that identify a group.
 #[derive(Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Name {
+struct TraceGroupName {
     operation: String,
     resource: Option<String>,
     subresource: Option<String>,
@@ -86,8 +86,8 @@ struct Name {
     product: String,
 }
 
-impl Name {
-    fn of(about: &About) -> Self {
+impl TraceGroupName {
+    fn new(about: &About) -> Self {
         let target = about.target.as_ref();
         Self {
             operation: about.operation.to_string(),
@@ -104,7 +104,7 @@ pub(super) fn flows(flows: Option<&Flows>) -> Vec<v1::PriorityAndFairness> {
     let flow = |(key, load): (Option<ledger::apf::FlowKey>, ledger::apf::Load)| {
         let (priority_level, flow_schema) = match key {
             Some(key) => (key.priority_level.into(), key.flow_schema.into()),
-            None => (OTHER.to_owned(), OTHER.to_owned()),
+            None => (OTHER_FLOWS.to_owned(), OTHER_FLOWS.to_owned()),
         };
         v1::PriorityAndFairness {
             priority_level,
@@ -129,7 +129,7 @@ mod tests {
     use crate::decode::klog::{Apf, TraceFragment};
     use crate::input::SourcePosition;
 
-    fn of(lines: &[&str]) -> Vec<v1::TraceGroup> {
+    fn trace_groups(lines: &[&str]) -> Vec<v1::TraceGroup> {
         let mut all = Traces::default();
         for (line, offset) in lines.iter().zip(0..) {
             let place = SourcePosition { source: 0, offset, line: 1 };
@@ -139,8 +139,8 @@ mod tests {
     }
 
     #[test]
-    fn groups_hold_no_names_of_objects() {
-        let groups = of(&[
+    fn trace_groups_omit_namespaces_and_object_names() {
+        let groups = trace_groups(&[
             r#"Trace[1]: "List" url:/api/v1/namespaces/a/pods,user-agent:kubectl/v1 (x) (total time: 600ms):"#,
             r#"Trace[2]: "List" url:/api/v1/namespaces/b/pods,user-agent:kubectl/v2 (x) (total time: 700ms):"#,
             r#"Trace[2]: ---"Writing http response done" count:9 1ms (y)"#,
@@ -165,23 +165,23 @@ mod tests {
     }
 
     #[test]
-    fn more_groups_than_are_shown_are_one() {
+    fn trace_groups_beyond_the_limit_are_summed() {
         let lines: Vec<String> = (0..MAX_GROUPS + 7)
             .map(|n| format!(r#"Trace[{n}]: "List" url:/api/v1/r{n} (x) (total time: {}ms):"#, 600 + n))
             .collect();
-        let groups = of(&lines.iter().map(|line| &**line).collect::<Vec<_>>());
+        let groups = trace_groups(&lines.iter().map(|line| &**line).collect::<Vec<_>>());
         assert_eq!(groups.len(), MAX_GROUPS + 1);
         assert_eq!((&*groups[MAX_GROUPS].operation, groups[MAX_GROUPS].traces), (OTHER_OPERATIONS, 7));
     }
 
     #[test]
-    fn flows_beyond_the_bound_have_no_name() {
+    fn flows_beyond_the_limit_are_summed() {
         let mut all = Flows::default();
         for n in 0..20 {
             all.record(&Apf { flow_schema: n.to_string().into(), ..Apf::default() });
         }
         let flows = flows(Some(&all));
-        assert_eq!((flows.len(), &*flows[8].flow_schema, flows[8].requests), (9, OTHER, 12));
+        assert_eq!((flows.len(), &*flows[8].flow_schema, flows[8].requests), (9, OTHER_FLOWS, 12));
         assert_eq!(super::flows(None), []);
     }
 }

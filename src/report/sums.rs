@@ -1,4 +1,4 @@
-//! Sums over shapes, and numbers of the ledger in the form of the contract.
+//! Sums over shapes, and conversions of the ledger's numbers to the JSON report.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,16 @@ use crate::judged::{Agreement, Load};
 use crate::ledger::timeline::Rate;
 use crate::ledger::{self, DistinctSet, Histogram, Merge, Row, Timeline};
 
-/// Requests over time, whatever the widths of the windows in which they are counted.
+/// Requests over time, in windows of any width.
 #[derive(Debug, Default)]
 pub(super) struct Times {
     pub(super) sum: Timeline,
-    /// What decides the peak where windows are wider than a minute; up to there the sum does.
+    /// Decides the peak if a window is wider than a minute. Otherwise `None`, and `sum` decides it.
     load: Option<ledger::Load>,
 }
 
 impl Times {
-    pub(super) fn of(sum: Timeline) -> Self {
+    pub(super) fn new(sum: Timeline) -> Self {
         let load = (!sum.is_exact()).then(|| load_of(&sum));
         Self { sum, load }
     }
@@ -42,7 +42,7 @@ impl Times {
             Some(load) => load.rate(&self.sum)?,
             None => self.sum.rate()?,
         };
-        Some(told(rate, self.sum.total()))
+        Some(rate_to_v1(rate, self.sum.total()))
     }
 }
 
@@ -52,7 +52,7 @@ fn load_of(timeline: &Timeline) -> ledger::Load {
     load
 }
 
-/// Requests by words of which there are few: found sooner in a list than in a map.
+/// Requests by a few fixed words. A list is faster than a map here.
 #[derive(Debug, Default)]
 pub(super) struct Tally(Vec<(&'static str, u64)>);
 
@@ -69,18 +69,18 @@ impl Tally {
     }
 }
 
-/// Sums over shapes, while they are being made.
+/// The sums over request shapes.
 #[derive(Debug, Default)]
 pub(super) struct Sums {
     pub(super) counts: v1::Counts,
-    /// Of one client, until they are among its counts.
+    /// The verbs of one client, before they are added to `counts`.
     pub(super) by_verb: Tally,
     pub(super) by_served_from: Tally,
     pub(super) latency: Histogram,
     pub(super) times: Times,
     pub(super) span: Option<(i64, i64)>,
-    /// Received of the first event of what is not long-running.
-    pub(super) first_answered: Option<i64>,
+    /// The receive time of the first event of a request that is not long-running.
+    pub(super) first_not_long_running: Option<i64>,
     pub(super) open: u64,
     pub(super) unfinished: u64,
     pub(super) events_without_request: u64,
@@ -111,14 +111,14 @@ impl Sums {
         self.load.add(other.load);
     }
 
-    /// Adds that of a shape.
+    /// Adds the load of a shape.
     pub(super) fn add_load(&mut self, load: Load) {
         self.load.add(load);
         self.counts.etcd_writes += load.etcd_writes;
     }
 
-    pub(super) fn add_first_answered(&mut self, first: Option<i64>) {
-        self.first_answered = self.first_answered.into_iter().chain(first).min();
+    pub(super) fn add_first_not_long_running(&mut self, first: Option<i64>) {
+        self.first_not_long_running = self.first_not_long_running.into_iter().chain(first).min();
     }
 
     pub(super) fn add_span(&mut self, span: Option<(i64, i64)>) {
@@ -129,7 +129,6 @@ impl Sums {
     }
 }
 
-/// Adds requests to those of a key.
 fn add(own: &mut BTreeMap<String, u64>, key: &str, count: u64) {
     if count == 0 {
         return;
@@ -210,11 +209,11 @@ pub(super) fn latency(histogram: &Histogram) -> Option<v1::Latency> {
 }
 
 #[allow(clippy::cast_precision_loss, reason = "rates are for people, and counts are far below 2^52")]
-fn told(rate: Rate, total: u64) -> v1::Rate {
+fn rate_to_v1(rate: Rate, total: u64) -> v1::Rate {
     let tenths = |value: f64| (value * 10.0).round() / 10.0;
     v1::Rate {
         peak_per_minute: tenths(rate.peak as f64 / rate.window_minutes as f64),
-        peak_at: v1::Instant(rate.peak_at),
+        peak_at: v1::Timestamp(rate.peak_at),
         mean_per_active_minute: tenths(total as f64 / rate.active_minutes as f64),
         active_minutes: rate.active_minutes,
         window_minutes: rate.window_minutes,
@@ -227,9 +226,9 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// A load that is made only where it decides tells the same rate.
+        /// The peak must equal that of a load over all windows.
         #[test]
-        fn a_peak_is_that_of_all_windows(
+        fn rate_equals_that_of_a_load_over_all_windows(
             parts in prop::collection::vec((0_i64..3_000, 1_usize..2_000, 1_usize..4, 1_usize..3), 0..4),
         ) {
             let (mut times, mut load, mut all) = (Times::default(), ledger::Load::default(), Timeline::default());
@@ -240,9 +239,9 @@ mod tests {
                 }
                 load.add_all(&timeline);
                 all.merge(timeline.clone());
-                times.add(&Times::of(timeline));
+                times.add(&Times::new(timeline));
             }
-            prop_assert_eq!(times.rate(), load.rate(&all).map(|rate| told(rate, all.total())));
+            prop_assert_eq!(times.rate(), load.rate(&all).map(|rate| rate_to_v1(rate, all.total())));
         }
     }
 }

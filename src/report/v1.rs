@@ -1,7 +1,8 @@
-//! The report as it is written with `--format json`, `schemaVersion` 1.
+//! The JSON report (`--format json`), `schemaVersion` 1.
 //!
-//! A public contract: fields may be added, none may change its name, its type or its meaning without a new version.
-//! Durations are whole microseconds, instants RFC 3339 in UTC, counts are of requests unless they say otherwise.
+//! This is a public contract. Fields may be added. A field never changes its name, type or meaning without a new
+//! version. Durations are whole microseconds. Timestamps are RFC 3339 in UTC. Counts are of requests, unless they say
+//! otherwise.
 
 mod case;
 mod cost;
@@ -41,7 +42,7 @@ pub use pattern::{
     Watches,
 };
 pub use server_log::{Items, PriorityAndFairness, TraceGroup};
-pub use shared::{Instant, Shared};
+pub use shared::{Shared, Timestamp};
 pub(crate) use timeline::minute;
 pub use timeline::{Peak, PeakClient, Point, Points, Timeline};
 pub use version::{VersionEvidence, VersionRange, VersionTotals};
@@ -49,152 +50,151 @@ pub use version::{VersionEvidence, VersionRange, VersionTotals};
 /// The version of this contract.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// What each client cost the control plane.
+/// The report: what each client costs the control plane.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
-    /// 1.
+    /// The version of this contract: 1.
     pub schema_version: u32,
-    /// The kubetoll that wrote the report.
+    /// The version of kubetoll that wrote the report.
     pub kubetoll_version: String,
-    /// What was read, and what of it could not be.
+    /// The input: records, skipped records and source files.
     pub input: Input,
-    /// The server that the requests are judged for.
+    /// The server configuration that the verdicts assume.
     pub server: Server,
     /// Sums over all clients.
     pub totals: Totals,
-    /// The findings by their causes: the worst severity first, then the most load.
+    /// The cases: findings grouped by cause. Ordered by severity, then by load.
     pub cases: Vec<Case>,
-    /// What rules found: what can't be seen first, then a client's findings together, the client with the worst
-    /// before others.
+    /// The findings. Findings on the input are first. Then the findings of one client are together, the client with
+    /// the worst finding first.
     pub findings: Vec<Finding>,
-    /// What `--fail-on` counts.
+    /// The counts that `--fail-on` checks.
     #[serde(skip)]
     pub gates: Gates,
-    /// How many findings there are.
+    /// The number of findings by severity.
     pub finding_counts: FindingCounts,
-    /// The rules that judged.
+    /// The rules that were active.
     pub rules: Vec<RuleInfo>,
-    /// Conditions and texts of rules that failed on a value.
+    /// Errors in conditions and texts of rules, for example because a value has the wrong type.
     pub rule_failures: Vec<String>,
-    /// What the policy file did.
+    /// The effect of the policy file.
     pub policy: Policy,
-    /// What the cluster holds, as `--inventory` says; null without it.
+    /// The objects of the cluster, from `--inventory`; null without it.
     pub inventory: Option<Inventory>,
-    /// What the clients are ranked by.
+    /// How clients are ranked.
     pub ranking: Ranking,
-    /// The clients, those with the most load first, as `ranking` says.
+    /// The clients, ordered as `ranking` describes.
     pub clients: Vec<Client>,
-    /// What patterns over time are made of.
+    /// How much of the log the patterns over time cover.
     pub followed: AllFollowed,
-    /// Slow requests (above 500 ms) that the apiserver's own log traces, the greatest time first.
+    /// Traces of slow requests (more than 500 ms) in the apiserver's own log. The group with the largest total time
+    /// is first.
     pub traces: Vec<TraceGroup>,
-    /// Traces that are not counted there: more than 32,768 were seen.
+    /// The number of traces that `traces` omits. kubetoll keeps at most 32,768 traces.
     pub traces_left_out: u64,
-    /// What etcd's own log says; null without one.
+    /// The content of etcd's own log; null without `--etcd-log`.
     pub etcd_log: Option<EtcdLog>,
 }
 
-/// The server that the requests are judged for.
+/// The server configuration that the verdicts assume.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Server {
-    /// Kubernetes' version: the best estimate, and after an upgrade the last one.
+    /// The Kubernetes version: the best estimate. After an upgrade, the last version.
     pub kube_version: String,
-    /// Where `kubeVersion` comes from: `flag`, `loopback-user-agent` or `start-line` (the server states it),
-    /// `apiserver-user-agent`, `control-plane-user-agent`, `kubelet-user-agent`, `unconfirmed-user-agent` (of an access
-    /// log), `newest-possible` (the newest that fits `evidence`) or `newest-known` (the log shows nothing).
+    /// The source of `kubeVersion`: `flag`, `loopback-user-agent` or `start-line` (the server states it),
+    /// `apiserver-user-agent`, `control-plane-user-agent`, `kubelet-user-agent`, `unconfirmed-user-agent` (in an
+    /// access log), `newest-possible` (the newest version that fits `evidence`) or `newest-known` (the log shows
+    /// nothing).
     pub version_source: String,
-    /// The same in words, with the other versions that are possible.
+    /// `version_source` as text, with the other possible versions.
     #[serde(skip)]
     pub version_from: String,
-    /// All versions that the log shows: in the order of time after an upgrade, else ascending.
+    /// All versions that the log shows: after an upgrade in order of time, else ascending.
     pub kube_versions: Vec<String>,
-    /// How several versions are related: `over-time` (an upgrade; each request is judged by the version of its time),
-    /// `by-file` (each file is judged by its own version) or `at-the-same-time` (one file holds the requests of several
-    /// servers; all of them are judged by `kubeVersion`). Null for one version.
+    /// How several versions are related. `over-time`: an upgrade; each request is judged by the version at its time.
+    /// `by-file`: each file is judged by its own version. `at-the-same-time`: one file holds requests to several
+    /// servers; all are judged by `kubeVersion`. Null for one version.
     pub versions_differ: Option<String>,
-    /// What the log shows of each version, if it shows several.
+    /// The evidence for each version, if the log shows several.
     pub servers: Vec<ServerVersion>,
-    /// The oldest and the newest version that fit the evidence. A version between them may be excluded.
+    /// The oldest and the newest version that fit the evidence. Versions between them may be excluded.
     pub candidates: VersionRange,
-    /// What the log shows of the version, the most trusted first.
+    /// The facts that limit the version, the most trusted first.
     pub evidence: Vec<VersionEvidence>,
-    /// The fewest facts that exclude what all of them exclude, with the versions that fit.
+    /// A smallest set of facts that excludes the same versions as all facts, as text with the versions that fit.
     #[serde(skip)]
     pub decisive: Vec<String>,
-    /// etcd's version, as it was given or as a start line in its log states it. If it is null, etcd is taken for 3.4.31,
-    /// 3.5.13 or later.
+    /// etcd's version, from `--etcd-version` or from a start line in etcd's log. If null, kubetoll assumes etcd
+    /// 3.4.31, 3.5.13 or later.
     pub etcd_version: Option<String>,
-    /// What start lines of etcd state, in `--etcd-log` or among the audit logs, the oldest version first.
+    /// The versions in etcd's start lines, from `--etcd-log` or from the audit logs. The oldest version is first.
     pub etcd_evidence: Vec<EtcdEvidence>,
-    /// Where etcd's version comes from, in words.
+    /// The source of etcd's version, as text.
     #[serde(skip)]
     pub etcd_from: &'static str,
-    /// Feature gates that were given.
+    /// Feature gates from `--feature-gate` or the policy file.
     pub feature_gates: BTreeMap<String, bool>,
-    /// Resources that were said to have no watch cache, beside events.
+    /// Resources without a watch cache, besides events, from `--uncached` or the policy file.
     pub uncached: Vec<String>,
-    /// API groups that were said to be aggregated, beside the metrics APIs.
+    /// API groups of aggregated API servers, besides the metrics APIs, from `--aggregated` or the policy file.
     pub aggregated: Vec<String>,
-    /// What a reader should know about how the server was found.
+    /// Notes on how kubetoll detected the server.
     pub notes: Vec<String>,
 }
 
-/// A fact of etcd's version.
+/// A fact that shows etcd's version.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EtcdEvidence {
-    /// The fact.
     pub fact: String,
-    /// The file that shows it.
     pub source: String,
 }
 
-/// One of several versions that a log shows.
+/// One of several Kubernetes versions that a log shows.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerVersion {
-    /// The best estimate.
+    /// The best estimate of the version.
     pub kube_version: String,
-    /// Where it comes from, as in `versionSource` of the server.
+    /// The source of `kubeVersion`, with the values of `server.versionSource`.
     pub version_source: String,
     /// The oldest and the newest version that fit its evidence.
     pub candidates: VersionRange,
-    /// Facts that fit this version and exclude another one of the log.
+    /// Facts that fit this version and exclude another version of the log.
     pub evidence: Vec<String>,
-    /// The files that show it; of many, the first ones and how many more.
+    /// The files that show the version: the first file names, and the number of others.
     pub source: String,
-    /// When the evidence was seen first.
+    /// The time of the first evidence.
     pub first_timestamp: Option<String>,
-    /// When it was seen last.
+    /// The time of the last evidence.
     pub last_timestamp: Option<String>,
 }
 
-/// Counts of requests that a client and all clients have alike.
+/// Counts of requests, for one client or for all clients.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Counts {
-    /// Requests.
     pub requests: u64,
-    /// Requests by verb.
     pub by_verb: BTreeMap<String, u64>,
-    /// Requests by where they were served from.
+    /// Requests by `servedFrom`.
     pub by_served_from: BTreeMap<String, u64>,
-    /// LISTs that etcd answered, likely ones of `depends` too.
+    /// LISTs read from etcd, including `depends` that are likely read from etcd.
     pub etcd_lists: u64,
-    /// GETs that etcd answered.
+    /// GETs read from etcd.
     pub etcd_gets: u64,
-    /// Time that LISTs and GETs took that etcd answered, from received to answered.
+    /// The total duration of the LISTs and GETs read from etcd, from received to complete.
     pub etcd_micros: u64,
-    /// Writes to etcd: creates, updates, patches and deletes of stored resources and of their subresources that were
-    /// neither refused (4xx) nor failed (5xx), and not sent with `dryRun=All`. A deletecollection counts as one.
+    /// Writes to etcd: creates, updates, patches and deletes of stored resources and of their subresources. Refused
+    /// (4xx) and failed (5xx) requests do not count, nor do requests with `dryRun=All`. A deletecollection counts as
+    /// one.
     pub etcd_writes: u64,
-    /// LISTs of which the server ignored the limit.
+    /// LISTs whose limit the server ignored.
     pub limit_ignored: u64,
-    /// Answers by status.
+    /// Requests by HTTP status.
     pub statuses: Statuses,
-    /// How the server's own measurements fit the verdicts.
+    /// How the server's own measurements agree with the verdicts.
     pub observed: Observed,
 }
 
@@ -202,27 +202,25 @@ pub struct Counts {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Totals {
-    /// The sums.
     #[serde(flatten)]
     pub counts: Counts,
-    /// Durations of all requests that are not long-running.
+    /// The durations of all requests, except long-running requests.
     pub latency: Option<Latency>,
-    /// Requests a minute.
+    /// Requests per minute.
     pub rate: Option<Rate>,
-    /// The minute in which most requests began, and who made them.
+    /// The minute in which most requests began, and their clients.
     pub peak: Option<Peak>,
-    /// The same of LISTs and GETs that etcd answered.
+    /// The minute in which most LISTs and GETs that were read from etcd began.
     pub etcd_peak: Option<Peak>,
-    /// The load of all clients.
     pub load: Load,
-    /// What the requests cost.
+    /// The cost of the requests.
     pub cost: Cost,
-    /// The totals for each range of versions that the log leaves possible; empty if the version is known, or if all
-    /// have the same totals.
+    /// The totals for each range of versions that the log leaves possible. Empty if the version is known, or if the
+    /// totals are equal for all ranges.
     pub by_version: Vec<VersionTotals>,
 }
 
-/// Answers by HTTP status.
+/// Requests by HTTP status of the response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Statuses {
     #[serde(rename = "1xx")]
@@ -235,7 +233,7 @@ pub struct Statuses {
     pub client_error: u64,
     #[serde(rename = "5xx")]
     pub server_error: u64,
-    /// Requests without a status: not ended, or not recorded.
+    /// Requests without a status: they did not end, or the log has no status.
     pub none: u64,
     #[serde(rename = "409")]
     pub conflict: u64,
@@ -245,21 +243,20 @@ pub struct Statuses {
     pub too_many_requests: u64,
 }
 
-/// How the server's own measurements of slow requests (`apiserver.latency.k8s.io/*`) fit the verdicts on them.
+/// How the server's own measurements of slow requests (`apiserver.latency.k8s.io/*`) agree with the verdicts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Observed {
-    /// Requests that the server measured: those that took more than 500 ms.
+    /// Requests that the server measured: those longer than 500 ms.
     pub measured: u64,
-    /// Reads whose measurement shows what the verdict says.
+    /// Reads whose measurement agrees with the verdict.
     pub agree: u64,
-    /// Reads whose measurement shows something else, and requests that were served though the model refuses them.
+    /// Reads whose measurement contradicts the verdict, and served requests that the model refuses.
     pub contradict: u64,
-    /// Time spent in calls to etcd.
+    /// The time spent in calls to etcd.
     pub etcd_micros: u64,
 }
 
-/// Durations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Latency {
@@ -267,13 +264,13 @@ pub struct Latency {
     pub sum_micros: u64,
     pub min_micros: u64,
     pub max_micros: u64,
-    /// Not below the exact value, and above it by an eighth at most.
+    /// An upper bound of the median, at most an eighth above the exact value.
     pub p50_micros: u64,
-    /// As `p50Micros`.
+    /// An upper bound of the 99th percentile, at most an eighth above the exact value.
     pub p99_micros: u64,
 }
 
-/// Buckets as the ledger holds them.
+/// The buckets of a histogram in the ledger.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Histogram(pub Buckets);
 
@@ -284,187 +281,178 @@ impl Serialize for Histogram {
     }
 }
 
-/// Durations that are close to each other.
+/// A histogram bucket of similar durations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Bucket {
-    /// None of them is greater; at most an eighth above the least of them.
+    /// The upper end of the bucket, at most an eighth above the shortest duration in it.
     pub up_to_micros: u64,
-    /// How many.
     pub count: u64,
 }
 
-/// Requests a minute.
+/// Requests per minute.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Rate {
-    /// Most requests in one minute; with a wider window, the mean of its minutes.
+    /// The most requests in one minute. If `windowMinutes` is more than 1, the mean per minute of the busiest window.
     pub peak_per_minute: f64,
-    /// When that minute, or window, began.
-    pub peak_at: Instant,
-    /// Requests over the minutes with at least one.
+    /// The start of that minute or window.
+    pub peak_at: Timestamp,
+    /// The number of requests, divided by `activeMinutes`.
     pub mean_per_active_minute: f64,
-    /// Minutes in windows with at least one request.
+    /// The minutes of all windows with at least one request.
     pub active_minutes: u64,
-    /// The width of the window with the peak: 1, or more where something was active in more than 1,536 minutes.
+    /// The width of the windows in minutes. More than 1 if requests began in more than 1,536 different minutes.
     pub window_minutes: u64,
 }
 
-/// One client: an identity.
+/// One client.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Client {
-    /// The user name that the requests act as; `system:node:*` for all nodes, `(other clients)` for what is
-    /// beyond the number of clients that are told apart. An access line names no user; for it, product and address:
-    /// `kubelet (private address)`, or `loopback`, `link-local`, `public`, `unknown`.
+    /// The user name that the requests act as; `system:node:*` for all nodes. `(other clients)` sums up the clients
+    /// beyond the limit. A line of the access log has no user. Its client is named by product and address class, such
+    /// as `kubelet (private address)`; the other classes are `loopback`, `link-local`, `public` and `unknown`.
     pub identity: String,
     /// `service-account`, `node`, `control-plane`, `user`, `anonymous` or `user-agent`.
     pub kind: String,
-    /// The ServiceAccount, if it is one.
+    /// The ServiceAccount, if the client is one.
     pub service_account: Option<ServiceAccount>,
-    /// Who asked, where the requests impersonate.
+    /// The authenticated user, if the requests impersonate another user.
     pub impersonated_by: Option<String>,
-    /// Products of user agents, most requests first.
+    /// The products in user agents, ordered by requests.
     pub user_agents: Vec<UserAgent>,
-    /// Distinct nodes.
+    /// The distinct nodes on which the client ran.
     pub nodes: Distinct,
-    /// Distinct pods.
+    /// The distinct pods of the client.
     pub pods: Distinct,
-    /// The sums.
     #[serde(flatten)]
     pub counts: Counts,
-    /// The severity of its worst finding; null without one.
+    /// The severity of the client's worst finding; null without a finding.
     pub worst_severity: Option<&'static str>,
-    /// The ranks of the cases that it is a member of.
+    /// The ranks of the client's cases.
     #[serde(skip)]
     pub cases: Vec<u64>,
-    /// Its part of the load of all clients: these add up to 1.
+    /// The client's load. The shares of all clients sum to 1.
     pub load: Load,
-    /// What the requests cost.
+    /// The cost of the requests.
     pub cost: Cost,
-    /// Durations of the requests that are not long-running.
+    /// The durations of its requests, except long-running requests.
     pub latency: Option<Latency>,
-    /// Requests a minute.
+    /// Requests per minute.
     pub rate: Option<Rate>,
-    /// Received of the first event.
+    /// The receive time of the first event.
     pub first_timestamp: Option<String>,
-    /// As `first_timestamp`, of what is not long-running: a watch may be older than the log by hours.
+    /// The receive time of the first event of a request that is not long-running. A watch may have begun hours before
+    /// the log.
     #[serde(skip)]
-    pub first_answered: Option<Instant>,
-    /// Received of the last event.
+    pub first_not_long_running: Option<Timestamp>,
+    /// The receive time of the last event.
     pub last_timestamp: Option<String>,
-    /// What it asked, the most load first.
+    /// The client's request shapes, ordered by load.
     pub shapes: Vec<Shape>,
-    /// Its requests a minute, by resource, in the order of their names.
+    /// The client's requests per minute for each resource, ordered by the resource's name.
     pub timelines: Vec<Timeline>,
 }
 
-/// A ServiceAccount.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ServiceAccount {
     pub namespace: String,
     pub name: String,
 }
 
-/// A product of user agents.
+/// A product in user agents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UserAgent {
-    /// The name without its version; `(other products)` for those that are not told apart.
+    /// The name without the version; `(other products)` sums up the products beyond the limit.
     pub product: String,
-    /// One user agent of it, as the client sent it.
+    /// An example of its user agents, as the client sent it.
     pub example: String,
-    /// Requests.
     pub requests: u64,
 }
 
-/// How many different ones there were.
+/// A number of distinct values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Distinct {
-    /// How many.
     pub count: u64,
-    /// There were more than that.
+    /// There are more values than `count`.
     pub more: bool,
 }
 
-/// One fingerprint of requests.
+/// One request shape of a client, with its verdict.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Shape {
-    /// It is polled, and etcd answered, or a limit or a parameter was ignored.
+    /// The shape is read from etcd, or the server ignored its limit or a parameter.
     #[serde(skip)]
     pub is_costly: bool,
-    /// Verb.
     pub verb: &'static str,
-    /// Resource with its group, such as `deployments.apps`; a class in brackets for other paths; null for what is
-    /// beyond the number of shapes that are told apart.
+    /// The resource with its group, such as `deployments.apps`. For other paths, a class in parentheses. Null for the
+    /// sum of the shapes beyond the limit.
     pub resource: Option<Shared<str>>,
-    /// Subresource.
     pub subresource: Option<Shared<str>>,
     /// `cluster`, `namespace` or `object`.
     pub scope: Option<&'static str>,
-    /// The query's list options in classes, such as `limit=500&resourceVersion=0`.
+    /// The list options of the query, by kind of value, such as `limit=500&resourceVersion=0`.
     pub parameters: Shared<str>,
-    /// Keys that the server ignores without a word: a few of them.
+    /// Unknown query parameters, which the server ignores without an error: the first few.
     pub ignored_parameters: Vec<String>,
-    /// List options that the ignored keys were likely meant to be.
+    /// List options that the ignored parameters likely mean.
     pub misspelled: Vec<String>,
-    /// Where it was served from.
+    /// The source of the result, such as `watch-cache` or `etcd`. docs/report.md lists the values.
     pub served_from: &'static str,
-    /// For `depends`, which it was in most cases.
+    /// The most frequent case, if `servedFrom` is `depends`.
     pub likely: Option<&'static str>,
-    /// `absent`, `honored` or `ignored`.
+    /// Whether the server honors the limit: `absent`, `honored` or `ignored`.
     pub limit: &'static str,
-    /// The status with which the server refuses it.
+    /// The status with which the server refuses the request; null if it does not.
     pub rejected: Option<u16>,
-    /// A stable code.
+    /// The stable code of the reason for the verdict.
     pub reason: &'static str,
-    /// `certain` (all versions that fit the log agree), `by-version` or `by-config`.
+    /// `certain` (all possible versions agree), `by-version` or `by-config`.
     pub certainty: &'static str,
-    /// One sentence.
+    /// The reason for the verdict, in one sentence.
     pub explanation: &'static str,
-    /// What to change; null where nothing is wrong.
+    /// What to change; null if nothing is wrong.
     pub advice: Option<Shared<str>>,
-    /// The version of Kubernetes by which it is judged.
+    /// The Kubernetes version of the verdict.
     pub kube_version: Shared<str>,
-    /// Products of user agents that asked it.
+    /// The products in the user agents of these requests.
     pub products: Vec<String>,
-    /// Requests.
     pub requests: u64,
-    /// Those of them that wrote to etcd.
+    /// The requests that wrote to etcd.
     pub etcd_writes: u64,
-    /// Their part of the load of all clients.
+    /// The load of these requests.
     pub load: Load,
-    /// Events.
     pub events: u64,
-    /// The durations are lifetimes of a watch or a connection, and no cost.
+    /// The requests are watches or connections. Their durations are lifetimes and not a cost.
     pub long_running: bool,
-    /// Durations.
     pub latency: Option<Latency>,
-    /// How often which durations were: buckets that were hit, ascending.
+    /// The durations in buckets with at least one request, ascending.
     #[schemars(with = "Vec<Bucket>")]
     pub histogram: Histogram,
-    /// Requests a minute.
+    /// Requests per minute.
     pub rate: Option<Rate>,
-    /// Received of the first event.
-    pub first_timestamp: Option<Instant>,
-    /// Received of the last event.
-    pub last_timestamp: Option<Instant>,
-    /// Answers by status.
+    /// The receive time of the first event.
+    pub first_timestamp: Option<Timestamp>,
+    /// The receive time of the last event.
+    pub last_timestamp: Option<Timestamp>,
+    /// Requests by HTTP status.
     pub statuses: Statuses,
-    /// How the server's own measurements fit.
+    /// How the server's own measurements agree with the verdict.
     pub observed: Observed,
-    /// How API Priority and Fairness queued and weighed it, where the log says so.
+    /// How API Priority and Fairness classified and weighted the requests, if the log shows it.
     pub priority_and_fairness: Vec<PriorityAndFairness>,
-    /// Objects in the answers, where a trace of a slow request counts them.
+    /// The number of objects in the responses, if traces of slow requests show it.
     pub items: Option<Items>,
-    /// What the requests show when they are put in order; null for what no pattern is made of.
+    /// The pattern of the requests over time; null if there is none.
     pub pattern: Option<Box<Pattern>>,
-    /// What the requests cost.
+    /// The cost of the requests.
     pub cost: Shared<Cost>,
-    /// The costliest request.
+    /// The costliest request, as evidence.
     pub example: Option<Example>,
-    /// The next costliest.
+    /// The next costliest requests.
     pub more_examples: Vec<Example>,
 }

@@ -1,4 +1,4 @@
-//! The server's version in the report.
+//! Builds the server section of the report, with the version and its evidence.
 
 use super::build::{Context, file_name};
 use super::v1;
@@ -10,10 +10,10 @@ use crate::ledger::Clients;
 use crate::rules::figures::{count, more};
 use crate::version::{Doubt, Fact, Inferred, Relation, ServerVersion, VersionSource, VersionTotals};
 
-/// How many files of a fact are named.
+/// Limit of the files that a fact names.
 const NAMED_FILES: usize = 3;
 
-/// The totals of each range of releases that the log leaves; none if the version is known or they are equal.
+/// The totals for each range of possible versions. Empty if the version is known, or if the totals are equal.
 pub(super) fn totals(
     clients: &mut Clients,
     context: &Context<'_>,
@@ -24,7 +24,7 @@ pub(super) fn totals(
     crate::version::totals(clients, &context.server, &versions, received_only)
 }
 
-/// What rules may ask of the version.
+/// How certain the version is, for the conditions of rules.
 pub(super) fn doubt(version: &Inferred, totals: &[VersionTotals]) -> Doubt {
     let lists = || totals.iter().map(|totals| totals.etcd_lists);
     Doubt {
@@ -37,7 +37,8 @@ pub(super) fn doubt(version: &Inferred, totals: &[VersionTotals]) -> Doubt {
     }
 }
 
-/// The totals in words. What is equal for all ranges is left out; where one count differs, its noun is written once.
+/// The totals as text. Counts that are equal for all ranges are left out. If one count differs, its noun is written
+/// once.
 fn in_words(totals: &[VersionTotals]) -> Vec<String> {
     let nouns = [
         ["LIST from etcd", "LISTs from etcd"],
@@ -59,7 +60,7 @@ fn in_words(totals: &[VersionTotals]) -> Vec<String> {
     totals.iter().enumerate().map(range).collect()
 }
 
-/// The servers of the versions that judge.
+/// The server for each version index.
 pub(super) fn servers(context: &Context<'_>) -> Vec<Server> {
     let of = |version: KubeVersion| Server { version, ..context.server.clone() };
     context.version.timeline.kube_versions().map(of).collect()
@@ -79,7 +80,7 @@ pub(super) fn by_version(totals: &[VersionTotals]) -> Vec<v1::VersionTotals> {
     totals.iter().map(range).collect()
 }
 
-/// The server in the report. `note` is one more beside those of the context.
+/// The server section. `note` is added to the notes of the context.
 pub(super) fn server(context: &Context<'_>, note: Option<String>) -> v1::Server {
     let version = context.version;
     let range = |(min, max): (_, _)| {
@@ -119,7 +120,7 @@ pub(super) fn server(context: &Context<'_>, note: Option<String>) -> v1::Server 
         evidence: version.facts.iter().map(evidence).collect(),
         decisive: match version.relation {
             Relation::One => version.decisive().into_iter().map(in_short).collect(),
-            // The notes list the evidence of each version.
+            // The notes already list the evidence of each version.
             _ => Vec::new(),
         },
         etcd_version: context.server.etcd.map(|version| version.to_string()),
@@ -132,7 +133,7 @@ pub(super) fn server(context: &Context<'_>, note: Option<String>) -> v1::Server 
     }
 }
 
-/// Where the version comes from, and which others are possible.
+/// The source of the version, and the other possible versions.
 fn from(version: &Inferred) -> String {
     match version.relation {
         Relation::One => {}
@@ -155,14 +156,13 @@ fn from(version: &Inferred) -> String {
     format!("{}; {possible}; pass --kube-version to set", version.from)
 }
 
-/// A fact and the versions that fit it.
 fn in_short(fact: &Fact) -> String {
     format!("{} ({})", fact.text, fact.fits())
 }
 
 fn files<'a>(context: &Context<'_>, sources: impl Iterator<Item = &'a u32>) -> String {
     let mut names: Vec<String> = sources.map(|source| file_name(&context.sources.list, *source)).collect();
-    // Not in the order in which files were named.
+    // The result must not depend on the order of the arguments.
     names.sort_unstable();
     let more = more(names.len().saturating_sub(NAMED_FILES), "file", "files");
     names.truncate(NAMED_FILES);

@@ -1,4 +1,4 @@
-//! Which events are written.
+//! Selects the events to write.
 
 use std::collections::{BTreeSet, HashSet};
 use std::hash::BuildHasher as _;
@@ -19,45 +19,43 @@ use crate::report::{CaseCache, CaseFilter};
 use crate::requests::{Classifier, Request, request_hash};
 use crate::version::{ClaimSpans, Claims, Inferred, Relation, Sighting, sample};
 
-/// How many requests are found again by their audit IDs: they take 16 bytes each.
+/// Limit of the requests that are found by audit ID. Each takes 16 bytes.
 const MAX_REQUESTS: usize = 8 << 20;
 
-/// Hashes that are hashed already.
+/// A set of hashes, which need no further hashing.
 type Hashes = HashSet<u64, FxBuildHasher>;
 
-/// Which events are written. An event that ends a request shows its client, its shape and its status. Events before it do not,
-/// and are found by their audit IDs.
+/// Selects the events to write. The last event of a request shows its client, shape and status. Earlier events do
+/// not, so they are found by their audit ID.
 pub(super) struct Choice<'a> {
     run: &'a Run<'a>,
     timeline: &'a ServerTimeline,
     cases: Option<CaseFilter>,
     pub(super) received_only: bool,
-    /// Whether the log holds an event.
+    /// The log has an event.
     has_events: bool,
-    /// Whether an event is chosen.
+    /// An event is selected.
     has_chosen: bool,
-    /// Hashes of audit ID and target.
+    /// Hashes of the audit ID and the request target.
     requests: Hashes,
-    /// Events that are added, as they show the server's version.
+    /// Additional events that show the server's version.
     version_events: Hashes,
-    /// What the chosen events show of the version.
+    /// The version that the selected events show.
     pub(super) version: ShownVersion,
-    /// The versions that judge the chosen requests.
+    /// The versions of the verdicts on the selected requests.
     versions: BTreeSet<KubeVersion>,
 }
 
-/// Whether the events that are written show the version that the log shows.
+/// Whether the written events show the same version as the whole log.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ShownVersion {
-    /// Nobody asked.
     NotCompared,
-    /// They do, with so many events of other requests.
+    /// The same version, with this number of added events of other requests.
     Same(usize),
-    /// They do not.
     Other,
 }
 
-/// What one worker finds.
+/// The result of one worker.
 #[derive(Default)]
 struct Finder {
     classifier: Classifier,
@@ -77,7 +75,7 @@ struct FoundEvents {
 }
 
 impl<'a> Choice<'a> {
-    /// Reads the log for the audit IDs of the chosen requests, and for the events that show `version`.
+    /// Reads the log to find the audit IDs of the selected requests, and events that show `version`.
     pub(super) fn of(
         run: &'a Run<'a>,
         timeline: &'a ServerTimeline,
@@ -98,7 +96,7 @@ impl<'a> Choice<'a> {
         };
         let mut found = choice.find()?;
         if found.has_received && !found.has_ended {
-            // A log of RequestReceived events only: these are the requests.
+            // A log with only RequestReceived events: these are the requests.
             choice.received_only = true;
             found = choice.find()?;
         }
@@ -188,7 +186,7 @@ impl<'a> Choice<'a> {
         self.versions = spans.versions(version);
     }
 
-    /// How a scan of the extract finds the version that the whole log shows.
+    /// Advice on how a scan of the extract finds the same version as a scan of the whole log.
     pub(super) fn version_advice(&self, version: &Inferred) -> anyhow::Result<Option<String>> {
         let judges = || {
             let versions: Vec<String> = self.versions.iter().map(ToString::to_string).collect();
@@ -219,12 +217,12 @@ impl<'a> Choice<'a> {
         }))
     }
 
-    /// Whether the log holds events, and none is chosen.
+    /// Whether the log has events but none is selected.
     pub(super) fn is_empty(&self) -> bool {
         self.has_events && !self.has_chosen
     }
 
-    /// Whether an event shows that its request is chosen.
+    /// Whether an event shows that its request is selected.
     fn decides(&self, request: &mut Request<'_>, cache: &mut CaseCache) -> bool {
         request.version_index = self.timeline.version_index(request.place.source, request.received);
         (self.received_only || !request.is_before_end())
@@ -241,7 +239,7 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// A hash that no other event of the log has.
+/// A hash that identifies the event in the log.
 fn event_hash(request: &Request<'_>) -> u64 {
     let SourcePosition { source, offset, .. } = request.place;
     FxBuildHasher.hash_one((source, offset, request.audit_id, request.uri, request.stage as u8))

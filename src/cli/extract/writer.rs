@@ -1,4 +1,4 @@
-//! Writing the chosen events.
+//! Writes the selected events.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -16,21 +16,21 @@ use crate::report::CaseCache;
 use crate::requests::{Classifier, request_hash};
 use crate::version::{Claims, Sighting};
 
-/// What was written, and what was not.
+/// Counts of written events and of problems.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) read: u64,
     pub(super) events: u64,
     pub(super) lines: u64,
-    /// Access lines without a time, which have no anonymous form.
+    /// Access lines without a timestamp, which cannot be anonymized.
     lines_left_out: u64,
-    /// Events with a field that can't be read.
+    /// Events with a field of the wrong type, which cannot be anonymized.
     events_left_out: u64,
-    /// Records that could not be read, by reason, with the first of each.
+    /// Skipped records by reason, with the first of each reason.
     skipped: BTreeMap<SkipReason, (u64, SourcePosition)>,
-    /// Versions of servers that one log can't show.
+    /// Server versions that one log cannot show.
     apart: Vec<String>,
-    /// Sources that could not be read to their end.
+    /// Files that could not be read to the end.
     pub(super) damaged: Vec<(u32, Damage, u64)>,
 }
 
@@ -47,7 +47,7 @@ impl Counts {
         }
     }
 
-    /// Why what was written is not all that was asked for.
+    /// Why the output is incomplete; `None` if it is complete.
     pub(super) fn problem(&self) -> Option<String> {
         match self {
             _ if !self.damaged.is_empty() => Some("the log can't be read to its end".to_owned()),
@@ -71,7 +71,7 @@ impl Counts {
         }
     }
 
-    /// The records that could not be read, in words.
+    /// The skipped records, as text.
     pub(super) fn skipped(&self, sources: &[Source]) -> Option<String> {
         let named = self.skipped.iter().map(|(reason, (number, place))| {
             let file = sources.get(place.source as usize).map(Source::name).unwrap_or_default();
@@ -83,14 +83,13 @@ impl Counts {
     }
 }
 
-/// Writes events.
 pub(super) struct Writer<'a> {
     pub(super) choice: Option<Choice<'a>>,
     pub(super) anonymizer: Option<Anonymizer>,
     pub(super) counts: Counts,
 }
 
-/// What one worker writes of a block.
+/// The output of one worker for one block.
 #[derive(Default)]
 struct WorkerOutput {
     classifier: Classifier,
@@ -101,7 +100,7 @@ struct WorkerOutput {
 }
 
 impl Writer<'_> {
-    /// Writes the events of all sources, in their order.
+    /// Writes the events of all source files, in order.
     pub(super) fn write(&mut self, run: &Run<'_>, out: &mut dyn Write) -> io::Result<()> {
         let mut pages: Vec<WorkerOutput> =
             (0..run.settings.threads).map(|_| WorkerOutput::default()).collect();
@@ -147,7 +146,7 @@ impl Writer<'_> {
         let is_compared =
             self.choice.as_ref().is_some_and(|choice| choice.version != ShownVersion::NotCompared);
         if self.anonymizer.is_some() && !is_compared {
-            // All sources become one, and a scan of it must find the same versions.
+            // The output is one file, and a scan of it must find the same versions.
             let hash = request_hash(request.audit_id, request.uri);
             let seen = Sighting { at: request.received, event: hash, request: hash };
             pipeline::claims(&request, |claim| claims.note(claim, request.place.source, seen));
@@ -183,7 +182,7 @@ impl Writer<'_> {
     }
 }
 
-/// Adds one line. JSON has line breaks between its tokens only.
+/// Adds an event as one line. In JSON, line breaks occur only between tokens, so they can be removed.
 fn add_line(text: &str, out: &mut Vec<u8>) {
     let start = out.len();
     out.extend_from_slice(text.as_bytes());

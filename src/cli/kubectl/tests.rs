@@ -75,14 +75,14 @@ fn each_command_sends_its_requests() {
 }
 
 #[test]
-fn the_namespace_that_is_assumed_is_said() {
+fn note_names_the_assumed_namespace() {
     let notes = |command| of(command).expect("a command").notes.concat();
     assert!(notes("get pods").contains("namespace default"));
     assert_eq!((notes("get pods -n a"), notes("get no"), notes("get po -A")), <_>::default());
 }
 
 #[test]
-fn errors_say_what_to_type() {
+fn errors_suggest_a_request() {
     for (command, message) in [
         ("get widgets.example.com", "GET /apis/example.com/VERSION/namespaces/default/widgets?limit=500"),
         ("get widgets", "\"widgets\" is not a built-in resource; type the request instead"),

@@ -1,6 +1,6 @@
 //! The columns of the table: names, types, units and meanings. A test generates the table in `docs/rows.md` from them.
 
-use super::rows::Value::{Bool, Integer, MaybeFloat, MaybeInstant, MaybeInteger, MaybeText, Text, Texts};
+use super::rows::Value::{Bool, Integer, MaybeFloat, MaybeInteger, MaybeText, MaybeTimestamp, Text, Texts};
 use super::rows::{Column, SCHEMA_VERSION, Value, etcd_gets, etcd_lists, etcd_micros, limit_ignored};
 
 const REQUESTS: &str = "requests";
@@ -180,19 +180,19 @@ pub static COLUMNS: &[Column] = &[
     column(
         "first_timestamp",
         NONE,
-        MaybeInstant(|row| row.shape.first_timestamp),
+        MaybeTimestamp(|row| row.shape.first_timestamp),
         "The receive time of the first event: RFC 3339, in UTC.",
     ),
     column(
         "last_timestamp",
         NONE,
-        MaybeInstant(|row| row.shape.last_timestamp),
+        MaybeTimestamp(|row| row.shape.last_timestamp),
         "The receive time of the last event.",
     ),
     column(
         "peak_at",
         NONE,
-        MaybeInstant(|row| Some(row.rate()?.peak_at)),
+        MaybeTimestamp(|row| Some(row.rate()?.peak_at)),
         "The start of the busiest minute or window: RFC 3339, in UTC.",
     ),
     column(
@@ -410,7 +410,7 @@ pub static COLUMNS: &[Column] = &[
     column(
         "example_timestamp",
         NONE,
-        MaybeInstant(|row| row.example()?.timestamp),
+        MaybeTimestamp(|row| row.example()?.timestamp),
         "The receive time of that request: RFC 3339, in UTC.",
     ),
     column(

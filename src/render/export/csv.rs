@@ -71,7 +71,7 @@ impl Lines {
         match value {
             Value::Text(get) => self.text(get(row)),
             Value::MaybeText(get) => self.maybe(get(row), Self::text),
-            Value::MaybeInstant(get) => {
+            Value::MaybeTimestamp(get) => {
                 self.maybe(get(row), |lines, at| {
                     // Digits and signs that need no quotes.
                     with_micros(at.0, |text| lines.written.extend_from_slice(text.as_bytes()));

@@ -4,7 +4,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::columns::COLUMNS;
 use crate::report::Report;
-use crate::report::v1::{Client, Example, Instant, Latency, Rate, Shape, Work};
+use crate::report::v1::{Client, Example, Latency, Rate, Shape, Timestamp, Work};
 
 /// The version of the table: of its columns' names, types and meanings.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -34,7 +34,7 @@ pub struct Column {
 pub enum Value {
     Text(for<'a> fn(&Row<'a>) -> &'a str),
     MaybeText(for<'a> fn(&Row<'a>) -> Option<&'a str>),
-    MaybeInstant(fn(&Row<'_>) -> Option<Instant>),
+    MaybeTimestamp(fn(&Row<'_>) -> Option<Timestamp>),
     Texts(for<'a> fn(&Row<'a>) -> &'a [String]),
     Integer(fn(&Row<'_>) -> u64),
     MaybeInteger(fn(&Row<'_>) -> Option<u64>),
@@ -47,7 +47,7 @@ impl Value {
     #[must_use]
     pub fn type_name(&self) -> &'static str {
         match self {
-            Self::Text(_) | Self::MaybeText(_) | Self::MaybeInstant(_) => "text",
+            Self::Text(_) | Self::MaybeText(_) | Self::MaybeTimestamp(_) => "text",
             Self::Texts(_) => "list of text",
             Self::Integer(_) | Self::MaybeInteger(_) => "integer",
             Self::MaybeFloat(_) => "float",
@@ -60,7 +60,7 @@ impl Value {
     pub fn may_be_null(&self) -> bool {
         matches!(
             self,
-            Self::MaybeText(_) | Self::MaybeInstant(_) | Self::MaybeInteger(_) | Self::MaybeFloat(_)
+            Self::MaybeText(_) | Self::MaybeTimestamp(_) | Self::MaybeInteger(_) | Self::MaybeFloat(_)
         )
     }
 }
@@ -128,7 +128,7 @@ impl Serialize for Row<'_> {
             match value {
                 Value::Text(get) => map.serialize_entry(name, get(self))?,
                 Value::MaybeText(get) => map.serialize_entry(name, &get(self))?,
-                Value::MaybeInstant(get) => map.serialize_entry(name, &get(self))?,
+                Value::MaybeTimestamp(get) => map.serialize_entry(name, &get(self))?,
                 Value::Texts(get) => map.serialize_entry(name, get(self))?,
                 Value::Integer(get) => map.serialize_entry(name, &signed(get(self)))?,
                 Value::MaybeInteger(get) => map.serialize_entry(name, &get(self).map(signed))?,

@@ -43,7 +43,7 @@ fn cells(column: &Column, rows: &[Row<'_>]) -> Cells {
             let texts = rows.iter().map(|row| get(row).map(|text| escaped(text).into_owned()));
             Cells::new(name.into(), texts.collect::<Vec<Option<String>>>())
         }
-        Value::MaybeInstant(get) => {
+        Value::MaybeTimestamp(get) => {
             let instants = rows.iter().map(|row| get(row).map(|at| at.to_string()));
             Cells::new(name.into(), instants.collect::<Vec<Option<String>>>())
         }

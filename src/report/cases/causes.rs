@@ -1,4 +1,4 @@
-//! The causes of one client's findings.
+//! Groups the findings of one client by cause.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -13,55 +13,50 @@ use crate::rules::hits::HitRef;
 use crate::rules::stats::{GroupGetter, STATS};
 use crate::rules::value::{Value, Variable};
 
-/// The rules whose messages say best what a client does: polls, conflicts, and starts.
-const TELLING: [&str; 4] = [POLLS, "KT315", "KT402", CRASH_LOOP];
+/// The rules with the best messages for the title of a case: polls, conflicts, and starts.
+const TITLE_RULES: [&str; 4] = [POLLS, "KT315", "KT402", CRASH_LOOP];
 
-/// The rule on status writes that come with a GET each.
+/// The rule on writes that each follow a GET.
 const READS_IN_STEP: &str = "KT410";
-/// The rule on workloads that start again and again.
+/// The rule on workloads that restart repeatedly.
 const CRASH_LOOP: &str = "KT318";
-/// The rule on requests for discovery documents, which each start makes.
+/// The rule on requests for discovery documents. Each start sends these.
 const DISCOVERY: &str = "KT302";
-/// The rule on LISTs without a WATCH, which a start has.
+/// The rule on LISTs without a WATCH. A start has a WATCH, so these are not part of it.
 const POLLS: &str = "KT307";
 
-/// A client's findings with one cause, or a finding on all clients of a program together.
+/// The findings of one client with one cause, or a finding on a whole program.
 #[allow(clippy::struct_excessive_bools, reason = "they are independent facts")]
 pub(super) struct Cause<'h, 'r> {
-    pub account: usize,
-    /// The clients: one, but for a finding on a program.
+    pub client: usize,
+    /// The indices of the clients: one, or all clients of a program.
     pub members: Vec<usize>,
     pub hits: Vec<usize>,
-    /// Its requests.
     pub group: Group<'r>,
     pub severity: Severity,
     pub resource: Option<&'h str>,
-    /// All of its findings are of rules that judge a whole client.
+    /// All findings are by rules that judge a whole client.
     pub is_of_whole_client: bool,
     pub is_on_log: bool,
-    /// It is a run of a program that reads one resource after the other.
+    /// The requests are a run of a job that reads one resource after the other.
     pub is_run: bool,
     pub is_on_sum: bool,
 }
 
-/// A client's hits by their causes.
-pub(super) fn causes<'h, 'r>(
-    own: &[usize],
-    hits: &'h [HitRef<'h, 'r>],
-    account: usize,
-) -> Vec<Cause<'h, 'r>> {
+/// Groups the hits of a client by cause.
+pub(super) fn causes<'h, 'r>(own: &[usize], hits: &'h [HitRef<'h, 'r>], client: usize) -> Vec<Cause<'h, 'r>> {
     let groups: Vec<&Group<'r>> = own.iter().filter_map(|at| hits[*at].group).collect();
-    let mut sets = Sets::new(own.len());
-    // Hits by the rows that they have, so that only those with a row in common are compared.
+    let mut sets = DisjointSets::new(own.len());
+    // The hits of each row, so that only hits with a common row are compared.
     let mut by_row: HashMap<*const RowFacts<'r>, Vec<usize>> = HashMap::new();
-    let mut by_kind: HashMap<(Option<&str>, &str, Kind), usize> = HashMap::new();
+    let mut by_kind: HashMap<(Option<&str>, &str, RequestAction), usize> = HashMap::new();
     for (index, group) in groups.iter().enumerate() {
         for facts in &group.rows {
             by_row.entry(std::ptr::from_ref(*facts)).or_default().push(index);
         }
         let lead = group.leading();
         if !is_of_whole_client(&hits[own[index]]) && has_one_resource(group) {
-            let key = (lead.key.resource.as_deref(), lead.product, Kind::of(lead));
+            let key = (lead.key.resource.as_deref(), lead.product, RequestAction::new(lead));
             let first = *by_kind.entry(key).or_insert(index);
             sets.join(first, index);
         }
@@ -76,7 +71,7 @@ pub(super) fn causes<'h, 'r>(
     for (index, group) in groups.iter().enumerate() {
         if let Some(resource) = reads_in_step(&hits[own[index]], group)
             && let Some(reads) =
-                by_kind.get(&(Some(resource.as_str()), group.leading().product, Kind::ReadsOne))
+                by_kind.get(&(Some(resource.as_str()), group.leading().product, RequestAction::ReadsOne))
         {
             sets.join(index, *reads);
         }
@@ -103,10 +98,10 @@ pub(super) fn causes<'h, 'r>(
     for index in 0..own.len() {
         members.entry(sets.find(index)).or_default().push(index);
     }
-    members.into_values().map(|members| cause(&members, own, hits, account)).collect()
+    members.into_values().map(|members| cause(&members, own, hits, client)).collect()
 }
 
-/// Groups of findings with one cause. Each has the product and the indexes into `own`.
+/// Finds the effects of crash loops and of runs of jobs. Each group has the product and the indices into `own`.
 fn effects<'r>(own: &[usize], hits: &[HitRef<'_, 'r>]) -> Vec<(&'r str, Vec<usize>)> {
     let mut effects: Vec<(&'r str, Vec<usize>)> = Vec::new();
     let all = || own.iter().enumerate().filter_map(|(index, at)| Some((index, &hits[*at], hits[*at].group?)));
@@ -114,7 +109,8 @@ fn effects<'r>(own: &[usize], hits: &[HitRef<'_, 'r>]) -> Vec<(&'r str, Vec<usiz
         let lead = group.leading();
         if hit.rule.id == CRASH_LOOP {
             let repeated = all().filter(|(_, other, others)| {
-                let is_start = other.rule.id == DISCOVERY || Kind::of(others.leading()) == Kind::ReadsMany;
+                let is_start = other.rule.id == DISCOVERY
+                    || RequestAction::new(others.leading()) == RequestAction::ReadsMany;
                 is_start && other.rule.id != POLLS && other.severity <= hit.severity
             });
             let repeated = repeated.map(|(index, ..)| index);
@@ -127,11 +123,12 @@ fn effects<'r>(own: &[usize], hits: &[HitRef<'_, 'r>]) -> Vec<(&'r str, Vec<usiz
     effects
 }
 
-/// Whether requests are reads of a program that runs, reads one resource after the other, and ends. Commands are left
-/// out: a person or a script runs each for a reason of its own.
+/// Whether the requests are reads of a job that reads one resource after the other. Commands do not count: a person
+/// or a script runs each command for its own reason.
 pub(super) fn is_run(hit: &HitRef<'_, '_>, group: &Group<'_>) -> bool {
     let lead = group.leading();
-    let reads = matches!(Kind::of(lead), Kind::ReadsMany | Kind::ReadsOne) && !is_of_whole_client(hit);
+    let reads = matches!(RequestAction::new(lead), RequestAction::ReadsMany | RequestAction::ReadsOne)
+        && !is_of_whole_client(hit);
     reads && lead.client.job(lead.product) >= Job::Likely && !lead.client.library(lead.product).is_command()
 }
 
@@ -139,24 +136,25 @@ pub(super) fn cause<'h, 'r>(
     members: &[usize],
     own: &[usize],
     hits: &'h [HitRef<'h, 'r>],
-    account: usize,
+    client: usize,
 ) -> Cause<'h, 'r> {
     let mut of_cause: Vec<usize> = members.iter().map(|member| own[*member]).collect();
     let severity = of_cause.iter().map(|at| hits[*at].severity).max().unwrap_or(Severity::Info);
-    // The finding that leads is one of the worst: one that tells how often, or the one with the most requests.
+    // The leading finding has the worst severity. Among these, one with a good message leads, else the one with the
+    // most requests.
     of_cause.sort_by_cached_key(|at| {
         let hit = &hits[*at];
-        let is_telling = TELLING.contains(&hit.rule.id.as_str());
+        let is_title_rule = TITLE_RULES.contains(&hit.rule.id.as_str());
         let requests = hit.group.map_or(0, Group::requests);
         let shape = hit.group.map(|group| group.leading().key.name());
-        (Reverse((hit.severity, is_telling, requests)), hit.rule.id.clone(), shape)
+        (Reverse((hit.severity, is_title_rule, requests)), hit.rule.id.clone(), shape)
     });
     let mut seen = HashSet::new();
     let groups: Vec<&'h Group<'r>> = of_cause.iter().filter_map(|at| hits[*at].group).collect();
     let mut rows: Vec<&'r RowFacts<'r>> =
         groups.iter().flat_map(|group| group.rows.iter().copied()).collect();
     rows.retain(|facts| seen.insert(std::ptr::from_ref(*facts)));
-    // In the account's order, which decides between rows with equal requests.
+    // Sort by key, which decides between rows with equal requests.
     rows.sort_by_key(|facts| facts.key);
     let lead = groups[0];
     let resource = has_one_resource(lead).then(|| lead.leading().key.resource.as_deref()).flatten();
@@ -164,12 +162,12 @@ pub(super) fn cause<'h, 'r>(
     let is_run =
         resources.len() > 1 && groups.iter().zip(&of_cause).all(|(group, at)| is_run(&hits[*at], group));
     let resource = resource.filter(|_| !is_run);
-    let group = Group::new(rows, account, lead.totals);
+    let group = Group::new(rows, client, lead.totals);
     let is_of_whole_client = of_cause.iter().all(|at| is_of_whole_client(&hits[*at]));
     let is_on_log = of_cause.iter().all(|at| is_on_log(&hits[*at]));
     Cause {
-        account,
-        members: vec![account],
+        client,
+        members: vec![client],
         hits: of_cause,
         group,
         severity,
@@ -186,29 +184,30 @@ pub(super) fn has_one_resource(group: &Group<'_>) -> bool {
     group.rows.iter().all(|facts| facts.key.resource == *resource)
 }
 
-/// The resource of the GETs that writes come with, if the finding is on such writes: they are one loop.
+/// The resource that the client reads before each write, if the finding is about such writes. The GETs and the writes
+/// are one loop.
 fn reads_in_step(hit: &HitRef<'_, '_>, group: &Group<'_>) -> Option<String> {
-    let is_it =
+    let is_name =
         |name: &&Variable<GroupGetter>| name.name == "readsInStepResource" && hit.rule.id == READS_IN_STEP;
-    match (STATS.iter().find(is_it)?.get)(group) {
+    match (STATS.iter().find(is_name)?.get)(group) {
         Value::Text(resource) if !resource.is_empty() => Some(resource.into_owned()),
         _ => None,
     }
 }
 
-/// Whether a finding is on the log, and not on what a client does.
+/// Whether a finding is about the log and not about a client.
 pub(super) fn is_on_log(hit: &HitRef<'_, '_>) -> bool {
     hit.rule.id.starts_with("KT9")
 }
 
-/// Whether a rule judges all requests of a client together, whatever they are for.
+/// Whether a rule judges all requests of a client together, for all resources.
 fn is_of_whole_client(hit: &HitRef<'_, '_>) -> bool {
     !hit.rule.group_by.resource && !hit.rule.group_by.shape
 }
 
-/// What requests do with a resource.
+/// The kind of requests for a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Kind {
+pub(super) enum RequestAction {
     ReadsMany,
     ReadsOne,
     Writes,
@@ -216,8 +215,8 @@ pub(super) enum Kind {
     Other,
 }
 
-impl Kind {
-    /// The word in fingerprints. A change closes every alert that code scanning has open.
+impl RequestAction {
+    /// The value in fingerprints. If it changes, code scanning closes every open alert.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::ReadsMany => "lists",
@@ -228,7 +227,7 @@ impl Kind {
         }
     }
 
-    pub(super) fn of(facts: &RowFacts<'_>) -> Self {
+    pub(super) fn new(facts: &RowFacts<'_>) -> Self {
         match facts.key.verb {
             _ if facts.key.served_from == ServedFrom::Rejected => Self::Refused,
             Some(Verb::List | Verb::Watch) => Self::ReadsMany,
@@ -241,10 +240,10 @@ impl Kind {
     }
 }
 
-/// Sets that are joined.
-struct Sets(Vec<usize>);
+/// Disjoint sets (union-find).
+struct DisjointSets(Vec<usize>);
 
-impl Sets {
+impl DisjointSets {
     fn new(count: usize) -> Self {
         Self((0..count).collect())
     }

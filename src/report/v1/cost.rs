@@ -1,81 +1,78 @@
-//! What requests cost, with the basis of each number: its part of the contract.
+//! Costs in the JSON report, each with its basis.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What requests cost. The numbers of one basis are never added to those of another.
+/// The cost of requests. Numbers with different bases must not be added.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Cost {
-    /// What the numbers come from: `inventory` (`--inventory`), `trace-counts` (objects in answers, as the server's
-    /// traces of slow requests count them), `page-limits` (the limit that was asked for and honored), or `latency`:
-    /// there are none, and `etcdMicros` and `latency` are all that is known.
+    /// The source of the numbers. `inventory`: `--inventory`. `trace-counts`: objects in responses, as the server's
+    /// traces of slow requests count them. `page-limits`: the limits that the server honored. `latency`: only
+    /// durations are known (`etcdMicros` and `latency`), and this object has no numbers.
     pub basis: &'static str,
-    /// Requests are left out of a sum, as the inventory lacks their resource or, where it has sizes, its size: the sums
-    /// are lower bounds.
+    /// The sums omit requests, because the inventory lacks their resource or its size. The sums are lower bounds.
     pub lower_bound: bool,
-    /// What the control plane handles for all requests: what etcd reads, what the apiserver goes through and what it
-    /// sends at most, added; in the unit of `ranking.handledUnit`.
+    /// What the servers handle for all requests, in the unit of `ranking.handledUnit`: the sum of `total.etcd`,
+    /// `total.filtered` and `total.received`.
     pub handled: Option<u64>,
-    /// What one request costs: the costliest. Null for a client and for all clients.
+    /// The cost of the costliest request. Null for a client and for all clients.
     pub per_request: Option<Box<Work>>,
-    /// What all requests cost. Those that were answered with 4xx count nothing, and those with
-    /// 5xx what etcd may have read for them.
+    /// The cost of all requests. Requests with a 4xx status cost nothing. Requests with a 5xx status cost what etcd
+    /// may have read.
     pub total: Option<Box<Work>>,
-    /// The minute in which etcd read the most, in the unit of `ranking.handledUnit`, for requests that began in it; null for a shape and for a finding.
+    /// The minute for which etcd read the most, in the unit of `ranking.handledUnit`. Requests count in the minute in
+    /// which they began. Null for a request shape and for a finding.
     pub peak: Option<CostMinute>,
-    /// The minutes in which etcd read anything: of a client and of all of them.
+    /// The minutes with reads from etcd, for a client and for all clients.
     pub minutes: Vec<CostMinute>,
-    /// Requests for which etcd read something and of which the log has no time: they are in no minute.
+    /// Requests that etcd read for, but without a timestamp in the log. No minute includes them.
     pub without_time: u64,
-    /// The width of these minutes: 1, or more where a shape was active in more than 1,536 of them; null for a shape and
-    /// for a finding.
+    /// The width of `minutes` in minutes: 1, or more if a shape was active in more than 1,536 minutes. Null for a
+    /// request shape and for a finding.
     pub window_minutes: Option<u64>,
 }
 
-/// What one request or several make the servers do.
+/// The work of the servers for one or several requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Work {
-    /// What etcd reads.
     pub etcd: Option<Amount>,
-    /// What the apiserver decodes: what comes from etcd. Objects in the watch cache are decoded already.
+    /// What the apiserver decodes: the objects from etcd. Objects in the watch cache are decoded already.
     pub decoded: Option<Amount>,
-    /// What the apiserver goes through to find the answer, from etcd or in its watch cache.
+    /// The objects that the apiserver filters for the result, from etcd or from its watch cache.
     pub filtered: Option<Amount>,
-    /// What the client can have received at most. A watch: what it begins with.
+    /// The most that the client can receive. For a watch: its initial events.
     pub received: Option<Amount>,
-    /// Seats of API Priority and Fairness as this version of the server estimates them, before the priority level's own
-    /// cap; of several requests the sum.
+    /// The seats in API Priority and Fairness, as this server version estimates them. The cap of the priority level
+    /// is not applied. For several requests, the sum.
     pub seats: Option<u64>,
-    /// The most seats of one request.
     pub max_seats: Option<u64>,
 }
 
-/// Objects and bytes.
+/// A number of objects and their size.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Amount {
-    /// Objects; null if they are not known of any request.
+    /// The number of objects; null if it is unknown for all requests.
     pub objects: Option<u64>,
-    /// Bytes of these objects as they are stored (in etcd, mostly protobuf; JSON on the wire is larger); null if they
-    /// are not known of any request.
+    /// The size of these objects as stored in etcd, mostly as protobuf; JSON in responses is larger. Null if it is
+    /// unknown for all requests.
     pub bytes: Option<u64>,
-    /// `exact`: this many, of the inventory; `at-most`: this many or fewer; `mean`: this many where all namespaces, or
-    /// all nodes, hold as many objects as each other; `estimate`: about this many, as namespaces are weighed by how many
-    /// objects of each the log names.
+    /// `exact`: the number in the inventory. `at-most`: an upper bound. `mean`: assumes an even spread over
+    /// namespaces or nodes. `estimate`: namespaces are weighted by the number of objects of each that the log names.
     pub bound: String,
-    /// Requests of which the objects are not known: they are not in the numbers.
+    /// Requests whose number of objects is unknown. `objects` and `bytes` omit them.
     pub unknown_requests: u64,
-    /// Requests of which the bytes are not known, those among them: they are not in the bytes.
+    /// Requests whose size is unknown, including those with an unknown number of objects. `bytes` omits them.
     pub unsized_requests: u64,
 }
 
-/// What requests that began in a minute cost, as far as it is known.
+/// The known cost of the requests that began in one minute.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CostMinute {
-    /// When it began.
+    /// The start of the minute.
     pub at: String,
     pub etcd_objects: u64,
     pub etcd_bytes: u64,
@@ -83,54 +80,52 @@ pub struct CostMinute {
     pub received_bytes: u64,
 }
 
-/// What the cluster holds.
+/// The inventory: how many objects the cluster holds, and their sizes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Inventory {
-    /// The files, in their order; what a later one says of a resource goes before what an earlier one says.
+    /// The files in the given order. For each resource, later files override earlier files.
     pub files: Vec<InventoryFile>,
-    /// Resources of which something is known.
+    /// The number of resources with a known number of objects or size.
     pub resources: u64,
-    /// It has the size of some resource; else no bytes are told at all.
+    /// At least one resource has a size. If none has, the report has no bytes.
     pub has_sizes: bool,
-    /// Nodes, which share the pods out; null if they are not known.
+    /// The number of nodes, used to spread pods over nodes; null if unknown.
     pub nodes: Option<u64>,
-    /// Where the number of nodes is from: `inventory`, or `log` (nodes that clients were seen on); null without one.
+    /// The source of `nodes`: `inventory`, or `log` (nodes that clients ran on). Null without one.
     pub nodes_from: Option<String>,
-    /// Namespaces, which share out what is listed in one; null if they are not known: then the whole collection is
-    /// taken for the most that a namespace can hold.
+    /// The number of namespaces, used to spread objects over namespaces. Null if unknown: then the whole collection
+    /// is the upper bound for one namespace.
     pub namespaces: Option<u64>,
-    /// Resources of the log that it lacks, those of the most requests first.
+    /// Resources of the log that the inventory lacks, ordered by requests.
     pub lacks: Vec<Lack>,
 }
 
-/// A file of an inventory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct InventoryFile {
-    /// The file, as it was given.
+    /// The path as given.
     pub file: String,
     /// `metrics`, `csv` or `yaml`.
     pub format: String,
-    /// Resources in it.
+    /// The number of resources in the file.
     pub resources: u64,
-    /// What is to be known of it: values that stand for an error of the server, lines that can't be read.
+    /// Notes on the file, such as values that mean an error of the server, and lines that cannot be read.
     pub notes: Vec<String>,
 }
 
-/// A resource that clients read, and that the inventory lacks.
+/// A resource that clients read and that the inventory lacks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Lack {
-    /// The resource.
     pub resource: String,
-    /// `objects` (and bytes), or `bytes` alone.
+    /// What is missing: `objects` (also means bytes), or only `bytes`.
     pub lacks: String,
-    /// Requests of which the cost is not known for it.
+    /// Requests whose cost is unknown because of it.
     pub requests: u64,
-    /// A name in a written inventory that is likely meant to be this resource's.
+    /// A name in a CSV or YAML inventory that likely means this resource.
     pub near: Option<String>,
 }
 
-/// What clients are ranked by.
+/// How clients are ranked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Ranking {
@@ -138,9 +133,9 @@ pub struct Ranking {
     pub basis: String,
     /// The unit of all `load`s: `objects` with an inventory, else `requestMicros`.
     pub unit: &'static str,
-    /// The numbers, the first deciding: `load`, then counts.
+    /// The sort keys in order of priority: `load`, then counts.
     pub by: Vec<String>,
-    /// The unit of `cost.handled` and of peaks of cost: `bytes`, or `objects` if the sizes of some objects that clients
-    /// read are not known; null without an inventory.
+    /// The unit of `cost.handled` and of cost peaks: `bytes`, or `objects` if some sizes of objects that clients read
+    /// are unknown. Null without an inventory.
     pub handled_unit: Option<&'static str>,
 }

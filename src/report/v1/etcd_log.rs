@@ -1,4 +1,4 @@
-//! What etcd's own log says: its part of the contract.
+//! etcd's own log in the JSON report.
 
 use std::collections::BTreeMap;
 
@@ -7,59 +7,58 @@ use serde::Serialize;
 
 use super::{Copy, Damaged, Latency, NotRead, SkippedAt};
 
-/// etcd's own log (`--etcd-log`). Each line is a slow request, another line of etcd, of another program, or lost.
+/// etcd's own log (`--etcd-log`). Each line is a slow request, another line of etcd, a foreign line, or skipped.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EtcdLog {
-    /// Files.
+    /// The number of files.
     pub files: u64,
-    /// Bytes after decompression.
+    /// The size after decompression.
     pub bytes: u64,
-    /// Lines.
     pub lines: u64,
-    /// Lines that warn of a slow request.
+    /// Lines that report a slow request.
     pub slow_requests: u64,
-    /// Of these, ones that were read already, and are not counted again below.
+    /// Duplicates among the slow requests. They are not counted again below.
     pub duplicates: u64,
-    /// Of the slow requests, those of which the time is not known: they match no client.
+    /// Slow requests without a timestamp. They match no client.
     pub undated: u64,
-    /// Slow requests whose clock names no zone (capnslog, syslog): it is taken for UTC.
+    /// Slow requests whose timestamp has no time zone (capnslog, syslog). kubetoll assumes UTC.
     pub without_zone: u64,
     /// Other lines of etcd.
     pub other_lines: u64,
-    /// Entries that are of other programs, by kind.
+    /// Records of other programs, by kind.
     pub foreign: BTreeMap<String, u64>,
-    /// Entries that are lost, by reason.
+    /// Skipped records, by reason.
     pub skipped: BTreeMap<String, u64>,
-    /// The first of each reason.
+    /// The first skipped records for each reason.
     pub skipped_at: Vec<SkippedAt>,
-    /// Streams that end in damage.
+    /// Files that end in damaged data.
     pub damaged: Vec<Damaged>,
-    /// When the first line of etcd was written.
+    /// The time of the first line of etcd.
     pub first_timestamp: Option<String>,
-    /// When the last one was written.
+    /// The time of the last line of etcd.
     pub last_timestamp: Option<String>,
-    /// What was found in directories and could not be read.
+    /// Files in the given directories that kubetoll could not read.
     pub not_read: NotRead,
-    /// Files that were not read, as they hold byte for byte what another holds.
+    /// Files that were not read, because another file has the same bytes.
     pub copies: Vec<Copy>,
-    /// What each file held.
+    /// The counts for each file.
     pub sources: Vec<EtcdSource>,
-    /// The slow requests by resource and kind: reads of collections first, the most bytes before others.
+    /// The slow requests by resource and kind. Reads of collections are first, then ordered by bytes.
     pub requests: Vec<EtcdRequests>,
-    /// Slow requests beyond the number of resources that are told apart.
+    /// Slow requests of resources beyond the limit. `requests` omits them.
     pub requests_left_out: u64,
-    /// Slow reads of collections that were compared with the clients' LISTs, one by one.
+    /// Slow reads of collections that were matched with the clients' LISTs, one by one.
     pub lists_compared: u64,
-    /// Slow reads of collections that were not, as 4,096 others were costlier, or as they have no time.
+    /// Slow reads of collections that were not matched. They have no timestamp, or 4,096 other reads were costlier.
     pub lists_not_compared: u64,
-    /// How far apart a read and a LIST may be where no LIST was under way during the read, as clocks differ.
+    /// The longest time between a read and a LIST that may match without an overlap, because clocks differ.
     pub slack_micros: u64,
-    /// What a reader should know.
+    /// Notes on the log.
     pub notes: Vec<String>,
 }
 
-/// What one file held.
+/// The counts for one file of etcd's log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EtcdSource {
@@ -71,80 +70,78 @@ pub struct EtcdSource {
     pub skipped: BTreeMap<String, u64>,
 }
 
-/// Slow requests of one kind for one resource.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EtcdRequests {
-    /// Resource with its group, such as `deployments.apps`, as the key tells it; of what is no resource of the API the
-    /// key's own word (`ranges`, `masterleases`, `health`); null for a key that names none.
+    /// The resource with its group, such as `deployments.apps`, from the key. For keys that hold no API resource, a
+    /// word of the key (`ranges`, `masterleases`, `health`). Null for a key without such a word.
     pub resource: Option<String>,
     /// `list` (a range of keys), `get` (one key), `count`, `keys` and `revision-check` (the apiserver's own),
     /// `read-transaction`, `write` or `other`.
     pub kind: String,
-    /// The apiserver asks it for itself, and for no client.
+    /// The apiserver sends it for its own use, not for a client.
     pub servers_own: bool,
     /// Requests.
     pub requests: u64,
-    /// How long they took.
+    /// The durations of the requests.
     pub took: Option<Latency>,
-    /// Keys in the answers.
+    /// The number of keys in the responses.
     pub items: EtcdAmount,
-    /// Bytes of the answers.
+    /// The size of the responses.
     pub bytes: EtcdAmount,
-    /// Requests with a limit. Of 10,000: pages of the apiserver's own too, which fill its watch cache.
+    /// Requests with a limit. This includes the apiserver's own pages of 10,000 keys, which fill its watch cache.
     pub limited: u64,
-    /// Requests at a revision: further pages, and lists at an exact one.
+    /// Requests at a revision: later pages, and LISTs at an exact revision.
     pub at_revision: u64,
-    /// Requests that failed, by the error's text with numbers left out.
+    /// Failed requests, by the text of the error without numbers.
     pub errors: BTreeMap<String, u64>,
-    /// When the first ended.
+    /// The end time of the first request.
     pub first_timestamp: Option<String>,
-    /// When the last ended.
+    /// The end time of the last request.
     pub last_timestamp: Option<String>,
-    /// The one with the greatest answer, then the longest.
+    /// The request with the largest response. Among equal responses, the longest.
     pub worst: Option<EtcdRequest>,
-    /// The clients whose LISTs of the resource from etcd were under way: those of the worst
-    /// request first, then by the bytes of the slow reads that are covered.
+    /// The clients whose LISTs of the resource from etcd ran at the same time. Clients of the worst request are
+    /// first, then ordered by the bytes of the reads that their LISTs cover.
     pub clients: Vec<EtcdClient>,
-    /// Slow reads during which no such LIST is known.
+    /// Slow reads that match no known LIST.
     pub without_client: u64,
 }
 
-/// Keys or bytes.
+/// A number of keys or bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct EtcdAmount {
     pub sum: u64,
-    /// The most of one request.
+    /// The largest value of one request.
     pub max: u64,
 }
 
-/// One slow request.
+/// One slow request in etcd's log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EtcdRequest {
-    /// The key, or the first of a range.
+    /// The key, or the first key of a range.
     pub key: String,
-    /// When it ended.
+    /// The end time of the request.
     pub timestamp: Option<String>,
-    /// How long it took.
+    /// The duration of the request.
     pub took_micros: u64,
-    /// Keys in the answer, where etcd says it.
+    /// The number of keys in the response, if etcd logs it.
     pub items: Option<u64>,
-    /// Bytes of the answer.
+    /// The size of the response.
     pub bytes: u64,
-    /// The limit; 0 for none.
+    /// The limit; 0 means no limit.
     pub limit: u64,
-    /// The revision; 0 for the newest.
+    /// The revision; 0 means the newest.
     pub revision: u64,
-    /// Why it failed.
+    /// The error, if the request failed.
     pub error: Option<String>,
-    /// The file.
     pub file: String,
-    /// From 1.
+    /// The line in the file, from 1.
     pub line: u64,
 }
 
-/// A client whose LISTs were under way.
+/// A client whose LISTs ran during slow reads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EtcdClient {
@@ -152,38 +149,38 @@ pub struct EtcdClient {
     pub client: String,
     /// A short name: `namespace/name` for a ServiceAccount.
     pub name: String,
-    /// How near its LISTs are to the worst request: `covers` (under way from its begin to its end), `overlaps` (during a
-    /// part of it), `near` (none was under way, and it is within the slack); null for none of these.
+    /// How the client's LISTs match the worst request: `covers` (a LIST ran during the whole request), `overlaps`
+    /// (during a part of it), `near` (a LIST ended or began within the slack). Null if none matches.
     pub of_worst: Option<String>,
-    /// Its evidence.
+    /// The slow reads that match this client's LISTs.
     #[serde(flatten)]
     pub slow: EtcdSlow,
 }
 
-/// Slow reads of a resource in etcd's own log while a client's LISTs of it were under way.
+/// Slow reads of a resource in etcd's own log that match a client's LISTs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EtcdSlow {
-    /// The resource as the client names it.
+    /// The resource's name in the client's requests.
     pub resource: String,
-    /// Slow reads. One during which several clients' LISTs were under way counts for each of them.
+    /// The number of slow reads. A read that matches LISTs of several clients counts for each client.
     pub reads: u64,
-    /// Of these, those that began and ended while one LIST was under way: only such a LIST can have waited for it.
+    /// Reads that began and ended while one LIST ran. Only such a LIST can have waited for the read.
     pub covered: u64,
-    /// Bytes of those that are covered. One that several clients' LISTs cover counts for each of them.
+    /// The bytes of the covered reads. A read that LISTs of several clients cover counts for each client.
     pub covered_bytes: u64,
-    /// Slow reads that this client's LISTs cover and nobody else's; where nobody's do, that only its overlap.
+    /// Reads that only this client's LISTs cover. For reads that no LIST covers: reads that only this client's LISTs
+    /// overlap.
     pub alone: u64,
-    /// Keys in the greatest answer, of the reads that are covered if there is one.
+    /// The number of keys in the largest response. A covered read takes precedence over others.
     pub items: u64,
-    /// Its bytes.
+    /// The size of that response.
     pub bytes: u64,
-    /// How long it took.
+    /// The duration of the request.
     pub took_micros: u64,
-    /// When it ended.
+    /// The end time of the request.
     pub timestamp: String,
-    /// The file.
     pub file: String,
-    /// From 1.
+    /// The line in the file, from 1.
     pub line: u64,
 }

@@ -1,22 +1,22 @@
-//! Requests that are shown.
+//! Example requests in the JSON report.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Instant, Shared};
+use super::{Shared, Timestamp};
 
-/// One request, as evidence.
+/// One request of the log, as evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Example {
-    /// As the client sent it, but for what a continue token holds.
+    /// The request URI as the client sent it. The content of a continue token is removed.
     pub request_uri: Box<str>,
     pub file: Shared<str>,
-    /// From 1.
+    /// The line in the file, from 1.
     pub line: u64,
     #[serde(rename = "auditID")]
     pub audit_id: Box<str>,
-    pub timestamp: Option<Instant>,
+    pub timestamp: Option<Timestamp>,
     pub duration_micros: Option<u64>,
     pub status: Option<u16>,
 }

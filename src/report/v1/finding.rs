@@ -1,79 +1,80 @@
-//! What rules found.
+//! Findings in the JSON report.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-use super::{Cost, EtcdSlow, Example, Instant, Load, Pattern, ServiceAccount, Shared};
+use super::{Cost, EtcdSlow, Example, Load, Pattern, ServiceAccount, Shared, Timestamp};
 
-/// A finding: requests of a client that a rule judges.
+/// A finding: requests of a client that match a rule.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Finding {
-    /// The rule.
     pub rule: RuleRef,
     /// `info`, `warning` or `error`.
     pub severity: &'static str,
-    /// The client's identity, as in `clients[]`; of a program's clients the one with the most requests. Null for a finding
-    /// on the input.
+    /// The client's identity, as in `clients[]`. For a finding on a program, the client with the most requests. Null
+    /// for a finding on the input.
     pub client: Option<String>,
-    /// The resource, if it is one.
+    /// The resource, if all requests are for one resource.
     pub resource: Option<String>,
-    /// The shape with the most requests, such as `list pods cluster-wide ?limit=500`.
+    /// The request shape with the most requests, such as `list pods cluster-wide ?limit=500`.
     pub shape: Option<String>,
-    /// One sentence.
+    /// The finding in one sentence.
     pub message: String,
-    /// What the server does and what it costs. Prose: paragraphs, lists with `- `, code in backticks.
+    /// What the server does and what that costs. Text with paragraphs, lists with `- `, and code in backticks.
     pub why: Shared<str>,
-    /// What to change, for this kind of client on this server; prose.
+    /// What to change, for this kind of client on this server, as text.
     pub fix: String,
-    /// What the fix makes worse; prose.
+    /// The disadvantages of the fix, as text.
     pub tradeoff: Option<String>,
-    /// Commands, one a line, that show it: the request again, its verdict, and its events in the log.
+    /// Commands that show the finding, one per line: they repeat the request, show its verdict, and select its events
+    /// in the log.
     pub verify: String,
-    /// What to look for in the next log; prose.
+    /// What the next log shows after the fix, as text.
     pub look_for: Option<String>,
-    /// The numbers of docs/rules/names.md (`stats`, or `input`) that are not zero, false or empty.
+    /// The values of docs/rules/names.md (`stats`, or `input`) that are not zero, false or empty.
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub stats: Stats,
-    /// Their part of the load of all clients; null for a finding on the input. Findings may be on the same requests.
+    /// The load of the requests; null for a finding on the input. Several findings may count the same requests.
     pub load: Option<Load>,
-    /// What the requests cost: the costliest of them, and all; null for a finding on the input.
+    /// The cost of the costliest request and of all requests; null for a finding on the input.
     pub cost: Option<Cost>,
-    /// Who it is.
+    /// Details of the client; null for a finding on the input.
     pub who: Option<Who>,
-    /// Where the requests were answered from, and why that is known: of the shape with the most requests.
+    /// The verdict on the request shape with the most requests.
     pub path: Option<Path>,
-    /// The permission that the requests lack, where the server answered 403; else null.
+    /// The permission that the requests lack, if the server returned 403; else null.
     pub permission: Option<Permission>,
-    /// Who else writes the objects that the client got conflicts on, as far as the log shows it.
+    /// Other clients that write the objects on which the client got conflicts, if the log shows them.
     pub rivals: Vec<Rival>,
-    /// What etcd's own log says of the client's LISTs of the resource; null for other findings, and without that log.
+    /// Slow reads in etcd's own log that match the client's LISTs of the resource. Null for other findings, and
+    /// without that log.
     pub etcd_slow: Option<EtcdSlow>,
-    /// What the requests show when they are put in order.
+    /// The pattern of the requests over time.
     pub pattern: Option<Box<Pattern>>,
-    /// The costliest request.
+    /// The costliest request, as evidence.
     pub evidence: Option<Evidence>,
-    /// The next costliest.
+    /// The next costliest requests.
     pub more_evidence: Vec<Evidence>,
-    /// The same for the same rule, client and place in every run; no count is in it.
+    /// The stable identifier of the finding. It depends on the rule, the client and the request shape or resource,
+    /// and not on counts.
     pub fingerprint: String,
 }
 
-/// Numbers by their names, in the order of these. A list: a map's nodes would take more time than all that is in them.
+/// Values sorted by name. A list, because allocating the nodes of a map takes longer than the lookups save.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Stats(Vec<(&'static str, serde_json::Value)>);
 
 impl Stats {
-    /// The number of a name.
+    /// The value for a name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&serde_json::Value> {
         let at = self.0.binary_search_by(|(own, _)| (*own).cmp(name)).ok()?;
         Some(&self.0[at].1)
     }
 
-    /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &serde_json::Value)> {
         self.0.iter().map(|(name, value)| (*name, value))
     }
@@ -93,42 +94,40 @@ impl Serialize for Stats {
     }
 }
 
-/// A rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RuleRef {
-    /// Stable for ever.
+    /// The id, which never changes.
     pub id: Shared<str>,
-    /// The name.
     pub name: Shared<str>,
 }
 
-/// Who made the requests.
+/// Details of the client that sent the requests.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Who {
     /// A short name: `namespace/name` for a ServiceAccount.
     pub name: String,
-    /// The program, if the finding is on the sum of several clients that run it; else null.
+    /// The program, if the finding is on all clients that run it; else null.
     pub program: Option<Program>,
     /// `service-account`, `node`, `control-plane`, `user`, `anonymous` or `user-agent`.
     pub kind: &'static str,
-    /// The ServiceAccount; null for a program, which has several.
+    /// The ServiceAccount; null for a program, whose clients have several.
     pub service_account: Option<ServiceAccount>,
-    /// Who asked, where the requests impersonate.
+    /// The authenticated user, if the requests impersonate another user.
     pub impersonated_by: Option<String>,
-    /// The library that the user agent tells.
+    /// The client library in the user agent.
     pub library: &'static str,
-    /// The product of docs/products.md that it is; null if none is known.
+    /// The known product of docs/products.md; null if the client is none of these.
     pub product: Option<KnownProduct>,
-    /// Products of user agents, and one user agent of each, as the client sent it.
+    /// The products in user agents, each with an example of a user agent as the client sent it.
     pub user_agents: BTreeMap<String, String>,
     /// The pods of the client, or of all clients of the program.
     pub pods: Named,
     /// The nodes of the client, or of all clients of the program.
     pub nodes: Named,
-    /// Received of the first event.
+    /// The receive time of the first event.
     pub first_timestamp: Option<String>,
-    /// Received of the last event.
+    /// The receive time of the last event.
     pub last_timestamp: Option<String>,
 }
 
@@ -138,35 +137,34 @@ pub struct Who {
 pub struct Program {
     /// The name of their ServiceAccounts if all have the same one, else the product of their user agents.
     pub name: String,
-    /// Number of clients in the sum.
+    /// The number of clients that run the program.
     pub clients: u64,
 }
 
-/// A product that a client was recognized as: a hint, as a user agent is the client's to choose.
+/// A known product. It is only a hint, because a client chooses its user agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct KnownProduct {
-    /// The name, as `kubetoll products explain` takes it.
+    /// The name for `kubetoll products explain`.
     pub name: &'static str,
-    /// The name for people.
+    /// The product's title.
     pub title: &'static str,
     /// `controller`, `node-agent`, `backup`, `job`, `dashboard` or `tool`.
     pub kind: &'static str,
-    /// What it was recognized by: `user-agent`, or `service-account` (its name by default).
+    /// What identifies the product: `user-agent`, or `service-account` (its default name).
     pub recognized_by: &'static str,
-    /// Where the setting is documented with which the fix begins; null without one.
+    /// The documentation of the setting with which the fix begins; null without such a setting.
     pub source: Option<&'static str>,
 }
 
-/// How many different ones there were, and a few of their names.
+/// A number of distinct names, with the first few.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Named {
-    /// How many.
     pub count: u64,
-    /// There were more than that.
+    /// There are more names than `count`.
     pub more: bool,
-    /// The first few in the order of bytes.
+    /// The first few names in byte order.
     pub examples: Vec<String>,
 }
 
@@ -174,41 +172,41 @@ pub struct Named {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Permission {
-    /// The verb, as RBAC names it.
+    /// The verb in RBAC.
     pub verb: &'static str,
-    /// The API group, empty for the core group; null for a path outside of the API's resources.
+    /// The API group; empty for the core group. Null for a path that is not an API resource.
     pub api_group: Option<String>,
-    /// The resource; null as `apiGroup`.
+    /// The resource; null for a path that is not an API resource.
     pub resource: Option<String>,
-    /// The subresource; null where there is none.
+    /// The subresource; null without one.
     pub subresource: Option<String>,
-    /// The path, where it is none of the API's resources.
+    /// The path, if it is not an API resource.
     pub non_resource_url: Option<String>,
-    /// Namespaces of some of the requests; empty for the whole cluster.
+    /// Some namespaces of the requests; empty for the whole cluster.
     pub namespaces: Vec<String>,
-    /// `Role` or `ClusterRole`: what the rule belongs into.
+    /// The kind of object for the rule: `Role` or `ClusterRole`.
     pub role: &'static str,
     /// The RBAC rule, as YAML.
     pub rule: String,
-    /// The command that asks the server whether the permission is there.
+    /// The command that checks whether the client has the permission.
     pub check: String,
 }
 
-/// Another writer of the same objects.
+/// Another client that writes the same objects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Rival {
     /// The client's identity, as in `clients[]`.
     pub client: String,
-    /// A short name; with the product, where the client is the same.
+    /// The client's short name. If it is the same client, the name with the product.
     pub name: String,
-    /// Objects that both write, an estimate above 64; 0 where it writes another subresource.
+    /// The number of objects that both write. Above 64 it is an estimate. 0 if it writes another subresource.
     pub objects: u64,
-    /// Its writes of these objects, or where there are none, of the resource.
+    /// Its writes of these objects. If there are none, its writes of the resource.
     pub writes: u64,
 }
 
-/// Where requests were answered from.
+/// The verdict on a request shape.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Path {
@@ -224,32 +222,31 @@ pub struct Path {
     pub explanation: &'static str,
     /// As in `shapes[]`.
     pub certainty: &'static str,
-    /// The version of Kubernetes by which they are judged.
+    /// The Kubernetes version of the verdict.
     pub kube_version: String,
-    /// Slow requests of which the server's own measurement fits.
+    /// Slow requests whose measurement by the server agrees with the verdict.
     pub agree: u64,
-    /// Slow requests of which it contradicts.
+    /// Slow requests whose measurement by the server contradicts the verdict.
     pub contradict: u64,
 }
 
-/// One request, as evidence.
+/// One request of the log, as evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Evidence {
-    /// The log.
     pub file: Shared<str>,
-    /// The line in it, from 1.
+    /// The line in the file, from 1.
     pub line: u64,
-    /// The request's ID.
+    /// The audit ID of the request.
     #[serde(rename = "auditID")]
     pub audit_id: Box<str>,
-    /// As the client sent it, but for what a continue token holds.
+    /// The request URI as the client sent it. The content of a continue token is removed.
     pub uri: Box<str>,
-    /// When it was received.
-    pub timestamp: Option<Instant>,
-    /// How long it took; null for a long-running one.
+    /// The receive time.
+    pub timestamp: Option<Timestamp>,
+    /// The duration; null for a long-running request.
     pub duration_micros: Option<u64>,
-    /// The answer's status.
+    /// The HTTP status of the response.
     pub status: Option<u16>,
 }
 
@@ -260,7 +257,7 @@ impl From<Example> for Evidence {
     }
 }
 
-/// How many findings there are.
+/// The number of findings by severity.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FindingCounts {
     pub error: u64,
@@ -269,59 +266,56 @@ pub struct FindingCounts {
 }
 
 impl FindingCounts {
-    /// All of them.
     #[must_use]
     pub fn all(&self) -> u64 {
         self.error + self.warning + self.info
     }
 }
 
-/// A rule that judged.
+/// An active rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RuleInfo {
-    /// Stable for ever.
+    /// The id, which never changes.
     pub id: String,
-    /// The name.
     pub name: String,
-    /// What it finds.
+    /// What the rule finds, in one line.
     pub summary: String,
-    /// What the server does and what it costs. Prose: paragraphs, lists with `- `, code in backticks.
+    /// What the server does and what that costs. Text with paragraphs, lists with `- `, and code in backticks.
     pub why: String,
-    /// What looks like it and is by design; prose.
+    /// Similar requests that are by design and that the rule does not match, as text.
     pub quiet_for: Option<String>,
-    /// Issues, enhancement proposals and documents.
+    /// Links to issues, enhancement proposals and documents.
     pub references: Vec<String>,
 }
 
-/// What the policy file did.
+/// The effect of the policy file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Policy {
-    /// The file; null without one.
+    /// The policy file; null without one.
     pub file: Option<String>,
-    /// Findings that a suppression holds back.
+    /// Findings that a suppression hides.
     pub suppressed: Vec<Suppressed>,
-    /// Suppressions that do not hold any more.
+    /// Suppressions that have expired.
     pub expired: Vec<SuppressionInfo>,
-    /// Suppressions that hold nothing back.
+    /// Suppressions that match no finding.
     pub unmatched: Vec<SuppressionInfo>,
-    /// Sources that match no client of the log.
+    /// Entries of `sources` that match no client of the log.
     pub unmatched_sources: Vec<SourceInfo>,
 }
 
-/// An entry of `sources`.
+/// An entry of `sources` in the policy file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SourceInfo {
-    /// The client, as it is written.
+    /// The client's name as written in the policy file.
     pub client: String,
-    /// The file in the repository.
     pub path: String,
-    /// The entry's line in the policy file.
+    /// The line of the entry in the policy file.
     pub line: u64,
 }
 
-/// A finding that is held back.
+/// A finding that a suppression hides.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Suppressed {
@@ -335,7 +329,7 @@ pub struct Suppressed {
     pub fingerprint: String,
 }
 
-/// A suppression.
+/// A suppression in the policy file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SuppressionInfo {
     pub rule: String,
@@ -343,6 +337,6 @@ pub struct SuppressionInfo {
     pub shape: Option<String>,
     pub reason: String,
     pub expires: String,
-    /// Where it stands in the policy file.
+    /// The line in the policy file.
     pub line: u64,
 }

@@ -1,92 +1,91 @@
-//! What was read, as the report says it.
+//! The input section of the JSON report.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What was read. `records` = `events` + the sum of `foreign` + the sum of `skipped`, in total and for each source.
+/// The counts of the input. `records` = `events` + the sum of `foreign` + the sum of `skipped`, in total and for each
+/// source file.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Input {
-    /// Files, standard input counting as one.
+    /// The number of files. Standard input counts as one.
     pub files: u64,
-    /// Bytes after decompression.
+    /// The size after decompression.
     pub bytes: u64,
-    /// Of the bytes, those that could not be read: damaged entries, and entries that are too long.
+    /// Bytes that kubetoll could not read: damaged records, and records that are too long.
     pub unread_bytes: u64,
-    /// The first few places of such bytes.
+    /// The first few locations of these bytes.
     pub unread_at: Vec<UnreadAt>,
-    /// Lines.
     pub lines: u64,
-    /// Entries: one for each line, or where a source does not keep entries on lines, for each document; an envelope
-    /// with several entries counts once for each of them.
+    /// The number of records. A record is a line or, if records span lines, a document. An envelope with several
+    /// records counts once for each of them.
     pub records: u64,
-    /// Entries that are an audit event, or a request of the apiserver's access log.
+    /// Records that are an audit event, or a request in the apiserver's access log.
     pub events: u64,
-    /// Events by stage.
+    /// Audit events by stage.
     pub events_by_stage: BTreeMap<String, u64>,
-    /// Of the events, requests of the apiserver's access log.
+    /// Events that are requests in the apiserver's access log.
     pub access_lines: u64,
-    /// Requests of the access log that are in the audit log too: counted there, with what the access log adds.
+    /// Requests of the access log that are also in the audit log. Each counts once, as the audit log's request with
+    /// the access log's details.
     pub joined: u64,
-    /// Requests of the access log that are left out, as a pipe can't be read twice to join them.
+    /// Requests of the access log that are left out, because a pipe cannot be read twice to match the two logs.
     pub not_joined: u64,
-    /// Of the events, those that a filter left out.
+    /// Events that a filter left out.
     pub filtered: u64,
-    /// Of the events, those that had been read already and are dropped.
+    /// Duplicate events, which do not count.
     pub duplicates: u64,
-    /// Requests that are counted: those that ended, and long-running ones that were not seen to end.
+    /// Counted requests: those that ended, and open long-running requests.
     pub requests: u64,
-    /// Long-running requests that were not seen to end.
+    /// Open long-running requests: the log does not show their end.
     pub open: u64,
-    /// Requests that were received and not seen to end, long-running ones that are open left out. 0 where the log has no
-    /// RequestReceived events.
+    /// Requests that have a RequestReceived event and no end in the log, except open long-running requests. 0 if the
+    /// log has no RequestReceived events.
     pub unfinished: u64,
-    /// Of the events, those of unfinished requests of which no other request of the same client and shape is counted: they
-    /// are in no shape.
+    /// Events of unfinished requests whose client has no counted request of the same shape. They are in no shape.
     pub events_without_request: u64,
-    /// The log holds arrivals only (stage RequestReceived), which are counted as requests; it tells no status, no
-    /// duration and no rate.
+    /// The log has only RequestReceived events. Each counts as a request. Statuses, durations and rates are unknown.
     pub received_only: bool,
-    /// Records that were read with U+FFFD in place of bytes that are no UTF-8.
+    /// Records with bytes that are not UTF-8. kubetoll reads them as U+FFFD.
     pub replaced_utf8: u64,
-    /// Entries of other logs, and lines that go on with the one before, by kind.
+    /// Foreign records by kind: records of other logs, and continuation lines.
     pub foreign: BTreeMap<String, u64>,
-    /// Entries that are lost, by reason.
+    /// Skipped records, by reason.
     pub skipped: BTreeMap<String, u64>,
-    /// The first few skipped entries of each reason but `blank`.
+    /// The first few skipped records for each reason except `blank`.
     pub skipped_at: Vec<SkippedAt>,
-    /// Streams that could not be read to their end.
+    /// Files that kubetoll could not read to the end.
     pub damaged: Vec<Damaged>,
-    /// Files without any audit event: the first few, and how many.
+    /// Files without audit events.
     pub without_events: WithoutEvents,
-    /// What was found in directories and could not be read: the first few, and how many.
+    /// Files in the given directories that kubetoll could not read.
     pub not_read: NotRead,
-    /// Files that are no logs, or hold no audit event, by what they are.
+    /// Files that are not logs or have no audit events, by file type.
     pub unknown_files: Vec<UnknownFiles>,
-    /// Files that hold byte for byte what another holds, and were read once.
+    /// Files with the same bytes as another file. kubetoll reads only one of them.
     pub copies: Vec<Copy>,
-    /// Events by the form that they came in, the outermost envelope first: `cri/audit`.
+    /// Events by input format, the outermost envelope first: `cri/audit`.
     pub formats: BTreeMap<String, u64>,
-    /// What a reader should know about what such a log can't tell.
+    /// Notes on what such a log does not show.
     pub notes: Vec<String>,
-    /// Received of the first event.
+    /// The receive time of the first event.
     pub first_timestamp: Option<String>,
-    /// Received of the last event.
+    /// The receive time of the last event.
     pub last_timestamp: Option<String>,
-    /// What each source held; those that held nothing are left out.
+    /// The counts for each source file. Empty files are left out.
     pub sources: Vec<SourceInput>,
 }
 
-/// What one source held.
+/// The counts for one source file.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SourceInput {
     pub file: String,
-    /// How the source was taken to fall into records: `lines`, `json` or `yaml`.
+    /// How the file separates records: `lines`, `json` or `yaml`.
     pub framing: String,
-    /// Events by the form that they came in.
+    /// Events by input format, the outermost envelope first: `cri/audit`.
     pub formats: BTreeMap<String, u64>,
     pub bytes: u64,
     pub unread_bytes: u64,
@@ -98,89 +97,84 @@ pub struct SourceInput {
     pub skipped: BTreeMap<String, u64>,
 }
 
-/// An entry that is lost.
+/// A skipped record.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SkippedAt {
     pub reason: String,
     pub file: String,
-    /// From 1.
+    /// The line in the file, from 1.
     pub line: u64,
 }
 
-/// Bytes in a row that could not be read.
+/// A range of bytes that kubetoll could not read.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UnreadAt {
-    /// The file.
     pub file: String,
-    /// The line on which the damaged entry begins, from 1.
+    /// The line on which the damaged record begins, from 1.
     pub line: u64,
-    /// The offset of the first byte, after decompression.
+    /// The offset of the first byte after decompression.
     pub offset: u64,
-    /// How many.
     pub bytes: u64,
 }
 
-/// A stream that could not be read to its end.
+/// A file that kubetoll could not read to the end.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Damaged {
     /// `truncated-stream`, `corrupt-stream`, `long-window`, `unreadable` or `shrank-while-read`.
     pub damage: String,
     pub file: String,
-    /// The last line that was read, from 1.
+    /// The last line that kubetoll read, from 1.
     pub line: u64,
 }
 
-/// Files that hold no audit event.
+/// Files without audit events.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WithoutEvents {
-    /// How many.
     pub count: u64,
-    /// The first few of them.
+    /// The first few files.
     pub files: Vec<String>,
 }
 
-/// What was found in directories and could not be read.
+/// Files in the given directories that kubetoll could not read.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NotRead {
-    /// How many.
     pub count: u64,
-    /// The first few of them.
+    /// The first few files.
     pub files: Vec<NotReadFile>,
 }
 
-/// Something that could not be read.
+/// A file that kubetoll could not read.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NotReadFile {
     pub file: String,
     pub why: String,
-    /// It is among `unknownFiles`.
+    /// The file is also in `unknownFiles`.
     #[serde(skip)]
     pub is_known: bool,
 }
 
-/// Files of one kind that hold no audit event.
+/// Files of one type that have no audit events.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UnknownFiles {
-    /// How many of which kind, such as `2 xz archives`.
+    /// The number and type, such as `2 xz archives`.
     pub what: String,
-    /// How many.
     pub count: u64,
-    /// One of them.
+    /// One of the files.
     pub example: String,
-    /// The command that lets kubetoll read it; null if there is none.
+    /// The command with which kubetoll can read it; null if there is none.
     pub command: Option<String>,
-    /// They were read as text; others were not read.
+    /// kubetoll read them as text. It did not read the others.
     pub is_read: bool,
 }
 
-/// A file that holds byte for byte what another holds.
+/// A file with the same bytes as another file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Copy {

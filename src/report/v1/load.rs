@@ -1,20 +1,21 @@
-//! How much of the apiserver's and etcd's work requests are: its part of the contract.
+//! Load in the JSON report: how much work requests cause in the apiserver and etcd.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The load of some requests: the one measure that clients, findings, shapes and cases are ranked by.
+/// The load of some requests. Clients, findings, request shapes and cases are ranked by it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Load {
-    /// `objects` with an inventory: objects that the apiserver handled (read from etcd or filtered from its watch cache),
-    /// and one for each write. `requestMicros` without one: the time that the server took for requests, without
-    /// long-running ones and without the wait in queues of API Priority and Fairness where the log knows it.
+    /// The unit. With an inventory, `objects`: objects that the apiserver handled (read from etcd or filtered from
+    /// its watch cache), plus one for each write. Without, `requestMicros`: the time that the server took for
+    /// requests. It excludes long-running requests and, if the log shows it, the wait in queues of API Priority and
+    /// Fairness.
     pub unit: &'static str,
-    /// How much, in this unit.
+    /// The amount in this unit.
     pub amount: u64,
-    /// The part of the load of all clients, from 0 to 1, to six decimals; null where there is no load at all.
+    /// The share of the load of all clients, from 0 to 1, with six decimals; null if the total load is 0.
     pub share: Option<f64>,
-    /// What is meant by the amount, as in `cost`: `exact`, `at-most`, `mean` or `estimate`.
+    /// The accuracy of the amount, as in `cost`: `exact`, `at-most`, `mean` or `estimate`.
     pub bound: &'static str,
 }
 

@@ -1,199 +1,192 @@
-//! What requests show when they are put in order: its part of the contract.
+//! Patterns over time in the JSON report.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What the requests of a shape, or of a finding, show when they are put in order. What is absent did not occur.
+/// The patterns of the requests of a shape or finding over time. An absent pattern did not occur.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Pattern {
-    /// Instances (pods, else nodes, else addresses) that made the requests; of a finding, the most of one shape.
+    /// The number of instances (pods, else nodes, else addresses) that sent the requests. For a finding, that of the
+    /// shape with the most instances.
     pub instances: u64,
-    /// LISTs that a WATCH of the same followed.
+    /// LISTs followed by a WATCH of the same collection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub informers: Option<Informers>,
-    /// LISTs and GETs that no WATCH of the same followed.
+    /// LISTs and GETs not followed by a WATCH of the same collection or object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub polling: Option<Polling>,
-    /// The same LIST by many instances within seconds.
+    /// The same LIST from many instances within seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub herds: Option<Herds>,
-    /// LISTs of which a further page was asked for.
+    /// LISTs with several pages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chains: Option<Chains>,
-    /// Lives of watches.
+    /// The lifetimes of watches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub watches: Option<Watches>,
 }
 
-/// Informers: LISTs that a WATCH of the same collection by the same instance followed.
+/// Informers: LISTs followed by a WATCH of the same collection from the same instance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Informers {
-    /// LISTs with which one began.
+    /// The first LISTs of informers.
     pub starts: u64,
-    /// LISTs with which one began anew, by what had become of its WATCH.
+    /// The repeated LISTs of informers, by the end of the previous WATCH.
     pub relists: Relists,
-    /// The most times that one began anew.
+    /// The most repeated LISTs of one informer.
     pub most_relists: u64,
-    /// Pages after the first of such LISTs.
+    /// Later pages of these LISTs.
     pub further_pages: u64,
-    /// Starts of instances that made the same whole LIST twice within a minute.
+    /// Starts at which an instance sent the same LIST twice within a minute, both times without pagination.
     pub starts_twice: u64,
 }
 
-/// Why informers began anew.
+/// Why informers repeated their LIST.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Relists {
-    /// The WATCH was answered 410 or ended within a second.
+    /// The WATCH returned 410, or ended within a second.
     pub expired: u64,
-    /// The WATCH was refused with another status.
+    /// The WATCH was refused with a status other than 410.
     pub refused: u64,
-    /// The WATCH had lived for a second or more.
+    /// The WATCH ended after a second or more.
     pub ended: u64,
 }
 
-/// Reads that no WATCH followed.
+/// Reads not followed by a WATCH.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Polling {
-    /// Those that were served and that no WATCH of the same followed.
+    /// Served reads that are not followed by a WATCH of the same collection or object.
     pub alone: u64,
-    /// Of these, those that one instance made three times or more of one collection or object.
+    /// The part of `alone` where one instance reads one collection or object three times or more.
     pub reads: u64,
-    /// Instances, each for each collection or object that it polls.
+    /// The number of pollers. An instance counts once for each collection or object that it polls.
     pub pollers: u64,
-    /// Half of the intervals between reads of one poller are no longer.
+    /// The median interval between reads of one poller.
     pub median_micros: u64,
-    /// The pollers with the most reads.
     pub busiest: Vec<Poller>,
 }
 
-/// One instance that reads the same again and again.
+/// An instance that reads one collection or object repeatedly.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Poller {
-    /// Which one.
     pub instance: Instance,
-    /// How often.
     pub reads: u64,
-    /// Half of its intervals are no longer.
+    /// The median of its intervals.
     pub median_micros: u64,
-    /// How far the middle half of its intervals is spread: 0 for a clock.
+    /// The interquartile range of its intervals: 0 for a fixed interval.
     pub spread_micros: u64,
 }
 
-/// One instance of a client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Instance {
     /// `pod`, `node` or `address`.
     pub by: String,
-    /// Its name; empty where the log has none.
+    /// The instance's name; empty if the log has none.
     pub name: String,
 }
 
-/// Many instances at once.
+/// Herds: the same LIST from many instances within seconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Herds {
-    /// How many herds.
+    /// The number of herds.
     pub count: u64,
-    /// Their LISTs.
+    /// The number of their LISTs.
     pub requests: u64,
-    /// The greatest 32, those with the most instances first.
+    /// The 32 herds with the most instances.
     pub greatest: Vec<Herd>,
 }
 
-/// One herd.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Herd {
-    /// Its first LIST.
+    /// The receive time of the first LIST.
     pub from: String,
-    /// Its last LIST.
+    /// The receive time of the last LIST.
     pub to: String,
-    /// Instances.
+    /// The number of instances.
     pub instances: u64,
-    /// Their LISTs.
+    /// The number of their LISTs.
     pub requests: u64,
-    /// Objects that etcd reads for all of them, by the inventory; null where that is not known.
+    /// The objects that etcd reads for all these LISTs, by the inventory; null if unknown.
     pub etcd_objects: Option<u64>,
-    /// The bytes of these.
+    /// The size of these objects.
     pub etcd_bytes: Option<u64>,
-    /// Objects that all of them can have received at most, or about so many (`receivedIsMean`); null where that is not known.
+    /// The most objects that all instances can receive; null if unknown. With `receivedIsMean`, an estimate.
     pub received_objects: Option<u64>,
-    /// The bytes of these.
+    /// The size of these objects.
     pub received_bytes: Option<u64>,
-    /// What they can have received is the mean of a node or a namespace.
+    /// `receivedObjects` uses the mean over nodes or namespaces.
     pub received_is_mean: bool,
 }
 
-/// LISTs of which a further page was asked for. They are told of at the shape of their second page.
+/// LISTs with several pages. The shape of the second page shows them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Chains {
-    /// How many.
     pub count: u64,
-    /// Their pages, first ones too.
+    /// The number of their pages, including first pages.
     pub pages: u64,
-    /// Pages of the longest.
+    /// The most pages of one LIST.
     pub longest_pages: u64,
-    /// The longest time from the first page's arrival to the last one's end.
+    /// The longest time from the receive time of the first page to the end of the last page.
     pub longest_micros: u64,
-    /// Those of which a page was answered 410, as its revision had expired.
+    /// LISTs with a 410 response to a page, because its revision had expired.
     pub expired: u64,
-    /// Those that were begun again within a minute after a 410.
+    /// LISTs that began again within a minute after a 410.
     pub restarted: u64,
-    /// Pages that were read at the newest revision, as the first page's had expired.
+    /// Pages read at the newest revision, because the revision of the first page had expired.
     pub inconsistent_pages: u64,
-    /// Those of which the first page is not in the log.
+    /// LISTs whose first page is not in the log.
     pub without_first_page: u64,
 }
 
-/// Lives of watches.
+/// The lifetimes of watches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Watches {
-    /// How many.
     pub count: u64,
-    /// Those that ended.
+    /// Watches that ended.
     pub ended: u64,
-    /// Those that were served and ended within 65 s.
+    /// Served watches that ended within 65 s.
     pub short: u64,
-    /// The most such watches of one collection by one instance.
+    /// The most of these watches for one collection from one instance.
     pub most_short: u64,
-    /// Those that ran beside another of the same collection by the same pod or node.
+    /// Watches that ran at the same time as another watch of the same collection from the same pod or node.
     pub doubled: u64,
-    /// The most of them at once.
+    /// The most of these watches at the same time.
     pub most_at_once: u64,
-    /// Pods or nodes that had more than one at once.
+    /// The number of pods or nodes with more than one at the same time.
     pub doubled_instances: u64,
-    /// Those with `sendInitialEvents` that were refused, with a LIST after them.
+    /// Watches with `sendInitialEvents` that were refused and followed by a LIST.
     pub fallbacks: u64,
 }
 
-/// What patterns over time are made of.
+/// How much of the log the patterns over time cover.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct AllFollowed {
-    /// Of LISTs.
     pub lists: Followed,
-    /// Of watches.
     pub watches: Followed,
-    /// Of GETs of single objects.
+    /// GETs of single objects.
     pub objects: Followed,
 }
 
-/// What of one kind was followed.
+/// The coverage of one kind of requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Followed {
-    /// Instances of products of clients that were followed.
+    /// The number of followed instances, for each product of each client.
     pub instances: u64,
-    /// Of so many instances one was followed, chosen by a hash of its name; 1 for all.
+    /// One of this many instances was followed, chosen by a hash of its name. 1 means all.
     pub one_of: u64,
-    /// Requests that were followed.
+    /// The number of followed requests.
     pub requests: u64,
-    /// Requests that were not.
+    /// The number of requests that were not followed.
     pub left_out: u64,
-    /// Where an instance had more requests than could be kept: of each the earliest so many were followed.
+    /// The limit of followed requests per instance. Only its earliest requests were followed. Null if no instance
+    /// reached it.
     pub earliest_of_each: Option<u64>,
 }

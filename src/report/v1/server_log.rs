@@ -1,36 +1,35 @@
-//! What only the apiserver's own log tells: its part of the contract.
+//! Facts that only the apiserver's own log holds, in the JSON report.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Latency;
 
-/// How API Priority and Fairness handled requests of a shape.
+/// How API Priority and Fairness handled requests of one shape.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PriorityAndFairness {
-    /// The `PriorityLevelConfiguration`'s name; `(other)` for those that are not told apart.
+    /// The name of the `PriorityLevelConfiguration`; `(other)` beyond the limit.
     pub priority_level: String,
-    /// The `FlowSchema`'s name; `(other)` for those that are not told apart.
+    /// The name of the `FlowSchema`; `(other)` beyond the limit.
     pub flow_schema: String,
-    /// Requests.
     pub requests: u64,
-    /// Their seats, added: the server's estimate of their work. 0 where the log does not say (before 1.24).
+    /// The sum of their seats, which is the server's estimate of their work. 0 if the log does not show it (before
+    /// 1.24).
     pub seats: u64,
-    /// The most seats of one request.
     pub max_seats: u64,
-    /// How long they were executed.
+    /// The total execution time.
     pub execution_micros: u64,
 }
 
-/// Objects in answers.
+/// The number of objects in responses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Items {
-    /// Requests whose answer's objects are counted.
+    /// Requests with a known number of objects.
     pub requests: u64,
-    /// Objects in all of these answers.
+    /// The number of objects in all responses.
     pub sum: u64,
-    /// The most in one answer.
+    /// The most objects in one response.
     pub max: u64,
 }
 
@@ -38,22 +37,21 @@ pub struct Items {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TraceGroup {
-    /// What was traced: `List`, `Create`, `SerializeObject` (which is a part of another trace's request);
-    /// `(other operations)` for those that are not told apart.
+    /// The traced operation: `List`, `Create`, `SerializeObject` (a part of the request of another trace). `(other
+    /// operations)` beyond the limit.
     pub operation: String,
-    /// Resource with its group, such as `deployments.apps`; a class in brackets for other paths; null where the trace
-    /// does not say.
+    /// The resource with its group, such as `deployments.apps`. For other paths, a class in parentheses. Null if the
+    /// trace does not show it.
     pub resource: Option<String>,
-    /// Subresource.
     pub subresource: Option<String>,
     /// `cluster`, `namespace` or `object`.
     pub scope: Option<String>,
-    /// The product of the client's user agent.
+    /// The product in the client's user agent.
     pub product: String,
-    /// Traces.
+    /// The number of traces.
     pub traces: u64,
-    /// Objects in the answers, where the trace counts them.
+    /// The number of objects in the responses, if the traces show it.
     pub items: Option<Items>,
-    /// Durations; null where no trace says.
+    /// The durations; null if no trace shows one.
     pub latency: Option<Latency>,
 }

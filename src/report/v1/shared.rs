@@ -1,5 +1,5 @@
-//! What many parts of a report have in common and is held once, and instants that are put into words only where they
-//! are shown: a report has a part for each of a hundred thousand shapes.
+//! Values that many parts of a report share, and compact timestamps. A report may have a hundred thousand request
+//! shapes, so memory per shape matters.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 
 use crate::k8s::timestamp;
 
-/// A part of a report that others have too.
+/// A value that several parts of a report share.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Shared<T: ?Sized>(Arc<T>);
 
@@ -83,23 +83,23 @@ impl<T: ?Sized + JsonSchema> JsonSchema for Shared<T> {
     }
 }
 
-/// An instant: microseconds since 1970, RFC 3339 in UTC where it is shown.
+/// A timestamp in microseconds since 1970. It is serialized as RFC 3339 in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Instant(pub i64);
+pub struct Timestamp(pub i64);
 
-impl fmt::Display for Instant {
+impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         timestamp::with_micros(self.0, |text| f.pad(text))
     }
 }
 
-impl Serialize for Instant {
+impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         timestamp::with_micros(self.0, |text| serializer.serialize_str(text))
     }
 }
 
-impl JsonSchema for Instant {
+impl JsonSchema for Timestamp {
     fn inline_schema() -> bool {
         true
     }
@@ -118,13 +118,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_contract_sees_texts_and_instants() {
+    fn shared_values_and_timestamps_have_the_schema_of_strings() {
         let shared: Shared<str> = "a".into();
         assert_eq!(
-            serde_json::to_string(&(shared, Instant(1))).expect("JSON"),
+            serde_json::to_string(&(shared, Timestamp(1))).expect("JSON"),
             r#"["a","1970-01-01T00:00:00.000001Z"]"#
         );
         assert_eq!(schemars::schema_for!(Option<Shared<str>>), schemars::schema_for!(Option<String>));
-        assert_eq!(schemars::schema_for!(Vec<Instant>), schemars::schema_for!(Vec<String>));
+        assert_eq!(schemars::schema_for!(Vec<Timestamp>), schemars::schema_for!(Vec<String>));
     }
 }

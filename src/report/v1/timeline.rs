@@ -1,4 +1,4 @@
-//! Requests a minute, and the minute with the most of them.
+//! Requests per minute in the JSON report, and the busiest minute.
 
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
@@ -6,54 +6,52 @@ use serde::{Serialize, Serializer};
 use crate::k8s::timestamp;
 use crate::ledger::Load;
 
-/// A client's requests of one resource over time.
+/// A client's requests for one resource over time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Timeline {
-    /// As in `shapes[]`; `(other)` for what is null there.
+    /// The resource, as in `shapes[]`; `(other)` if it is null there.
     pub resource: String,
-    /// The width of a point: 1, or a power of two where the requests began in more than 1,536 different minutes.
+    /// The width of a point in minutes: 1, or a power of two if requests began in more than 1,536 different minutes.
     pub window_minutes: u64,
-    /// Requests of which the log tells no time. These and all points are the client's requests of the resource.
+    /// Requests without a timestamp. Together with all points, they are all requests of the client for the resource.
     pub without_time: u64,
-    /// A point for each window in which a request began, ascending: `[minute, requests, etcdReads]`. `minute` is
-    /// the window's begin in RFC 3339, such as `2026-11-20T20:36:00Z`, at a multiple of its width since 1970.
-    /// `requests` are of all verbs, a long-running one where it began; `etcdReads` are the LISTs and GETs among
-    /// them that etcd answered, whatever it said, and likely ones of `depends` too: those of `etcdLists` and
-    /// `etcdGets`.
+    /// One point for each window in which a request began, ascending: `[minute, requests, etcdReads]`. `minute` is
+    /// the start of the window in RFC 3339, such as `2026-11-20T20:36:00Z`. It is a multiple of the width since 1970.
+    /// `requests` counts all verbs. A long-running request counts where it began. `etcdReads` counts LISTs and GETs
+    /// read from etcd with any result, including `depends` that are likely read from etcd. Their sums are `etcdLists`
+    /// and `etcdGets`.
     #[schemars(with = "Vec<(String, u64, u64)>")]
     pub points: Points,
 }
 
 impl Timeline {
-    /// The point of a minute since 1970.
-    pub(crate) fn at(&self, minute: u32) -> Option<&Point> {
+    /// The point that includes this minute since 1970.
+    pub(crate) fn point_at(&self, minute: u32) -> Option<&Point> {
         let points = &self.points.0;
         let before = points.partition_point(|point| point.minute <= minute);
         let point = points.get(before.checked_sub(1)?)?;
         (u64::from(minute - point.minute) < self.window_minutes).then_some(point)
     }
 
-    /// Adds what `of` tells of each point.
-    pub(crate) fn add_to(&self, load: &mut Load, of: fn(&Point) -> u32) {
-        for point in self.points.0.iter().filter(|point| of(point) > 0) {
-            load.add(u64::from(point.minute), self.window_minutes, u64::from(of(point)));
+    /// Adds the `count` of each point.
+    pub(crate) fn add_to(&self, load: &mut Load, count: fn(&Point) -> u32) {
+        for point in self.points.0.iter().filter(|point| count(point) > 0) {
+            load.add(u64::from(point.minute), self.window_minutes, u64::from(count(point)));
         }
     }
 }
 
-/// Points.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Points(pub Vec<Point>);
 
-/// One window. As small as it can be: a report holds many.
+/// One window. A report has many, so this type is small.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Point {
-    /// When it began, in minutes since 1970.
+    /// The start of the window, in minutes since 1970.
     pub minute: u32,
-    /// Requests.
     pub requests: u32,
-    /// LISTs and GETs that etcd answered.
+    /// LISTs and GETs read from etcd.
     pub etcd_reads: u32,
 }
 
@@ -77,14 +75,14 @@ impl Serialize for Minute {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Peak {
-    /// When it began, as in the points of `timelines[]`; the first of several.
+    /// The start of the minute, as in the points of `timelines[]`. Of several such minutes, the first.
     pub at: String,
-    /// 1 if the timelines of all these requests have exact minutes. Else that of the widest: of a window wider than
-    /// a minute, this minute has the mean.
+    /// The width of the widest timeline with such requests, in minutes. If it is more than 1, the minute has the mean
+    /// of that window.
     pub window_minutes: u64,
-    /// All requests that began in it. With means, the sum of the clients' own, each rounded.
+    /// All requests that began in the minute. With means, the sum of the rounded means of the clients.
     pub requests: u64,
-    /// Who made them, most requests first: ten at most.
+    /// The clients that sent them, ordered by requests; at most ten.
     pub clients: Vec<PeakClient>,
 }
 
@@ -98,7 +96,6 @@ pub struct PeakClient {
     pub kind: String,
     /// As in `clients[]`.
     pub impersonated_by: Option<String>,
-    /// Its requests.
     pub requests: u64,
 }
 
@@ -112,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn points_are_minutes_and_numbers() {
+    fn points_serialize_as_minute_and_counts() {
         let point = |minute, requests| Point { minute, requests, etcd_reads: 1 };
         let points = Points(vec![point(29_920_116, 3), point(29_920_118, 1)]);
         let line = r#"[["2026-11-20T20:36:00Z",3,1],["2026-11-20T20:38:00Z",1,1]]"#;

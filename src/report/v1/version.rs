@@ -1,35 +1,34 @@
-//! The server's version: what fits the log, and why.
+//! The server's version in the JSON report: what fits the log, and why.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A range of versions of Kubernetes.
+/// A range of Kubernetes versions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct VersionRange {
-    /// The oldest.
+    /// The oldest version.
     pub min: String,
-    /// The newest. Without a patch level it is the newest of its minor.
+    /// The newest version. Without a patch level, the newest patch release of this minor version.
     pub max: String,
 }
 
-/// A fact in the log that excludes versions of Kubernetes.
+/// A fact in the log that excludes Kubernetes versions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct VersionEvidence {
-    /// The fact.
     pub fact: String,
-    /// The files that show it; empty for a sum over all.
+    /// The files that show the fact; empty for a sum over all files.
     pub source: String,
-    /// The versions that it excludes, such as `1.19 to 1.29 and 1.34 to 1.37`.
+    /// The excluded versions, such as `1.19 to 1.29 and 1.34 to 1.37`.
     pub excludes: String,
 }
 
-/// The totals as they are for a range of versions that the log leaves possible.
+/// The totals if the server has a version in this range, which the log leaves possible.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct VersionTotals {
     /// The oldest version of the range.
     pub min: String,
-    /// The newest.
+    /// The newest version of the range.
     pub max: String,
     /// LISTs read from etcd.
     pub etcd_lists: u64,
