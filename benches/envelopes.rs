@@ -1,5 +1,5 @@
-//! What envelopes cost: the same events read plain, behind prefixes, as strings in JSON, and as access lines:
-//! `cargo bench --bench envelopes`. Throughput is in events, so that the rows compare.
+//! The cost of envelopes: the same events plain, after prefixes, as strings in JSON, and as access lines:
+//! `cargo bench --bench envelopes`. Throughput is in events, so the rows are comparable.
 
 use criterion::Throughput;
 use kubetoll::decode::detect;

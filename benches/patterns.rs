@@ -1,5 +1,5 @@
-//! A fleet that lists and watches: what putting its requests in order costs. Memory of the whole process is measured by
-//! the command in docs/patterns.md.
+//! The time to find patterns in the requests of clients that list and watch. The command in docs/patterns.md
+//! measures the memory of the whole process.
 
 use std::hint::black_box;
 

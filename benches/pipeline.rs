@@ -1,8 +1,8 @@
 //! How fast a log is read, stage by stage: `cargo bench --bench pipeline`.
 //!
-//! The stages add up, nearly: each measures what the one before it does and one more, but only the last one finds events
-//! by turns and compares arrivals with their answers, as a scan does. `serde_json` is the reference: the
-//! fields that kubetoll reads, borrowed from the lines, and nothing done with them.
+//! Each stage does the work of the stage before it and one step more. Only the last one reads events in turns
+//! and compares RequestReceived events with their ResponseComplete events, as a scan does. `serde_json` is the
+//! reference: it borrows the fields that kubetoll reads from the lines and does nothing with them.
 
 use std::hint::black_box;
 use std::sync::Arc;

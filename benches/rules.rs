@@ -1,4 +1,4 @@
-//! What judging costs: 100,000 rows by all rules, and what a run pays before it begins.
+//! The time of all rules on 100,000 rows, and the time to load the rules.
 
 use std::fmt::Write as _;
 use std::hint::black_box;
@@ -19,7 +19,7 @@ const VERSION: KubeVersion = KubeVersion::new(30, 4);
 const CLIENTS: usize = 2_000;
 const SHAPES: usize = 50;
 
-/// Requests of many clients, each of many shapes: every combination is a row, with two requests.
+/// Two requests for each combination of client and shape. Each combination is a row.
 fn log() -> String {
     const QUERIES: [&str; 5] =
         ["", "?limit=500", "?limit=500&resourceVersion=0", "?resourceVersion=0", "?limit=50"];

@@ -1,4 +1,4 @@
-//! What is advised is right on the server that it is advised for: each request that a fix names is judged by the model.
+//! Advice is right for the server's version: the model gives a verdict on each request that a fix names.
 
 use kubetoll::apiserver::{LimitVerdict, ParsedTarget, RequestShape, ServedFrom, Server, judge};
 use kubetoll::k8s::KubeVersion;
@@ -44,7 +44,7 @@ fn queries() -> Vec<String> {
     queries.into_iter().map(|query| query.trim_matches('&').to_owned()).collect()
 }
 
-/// Each client asks each query in a ServiceAccount of its own, again and again.
+/// Each client sends each query repeatedly, under its own ServiceAccount.
 fn log() -> String {
     let mut log = String::new();
     for (client, agent, pod) in CLIENTS {
@@ -77,7 +77,7 @@ fn log() -> String {
     log
 }
 
-/// A text asks for a state that the watch cache answers: each library writes it in its own way.
+/// Whether a text advises a request that the watch cache serves. Each library writes it in its own way.
 fn asks_for_any_state(sentence: &str) -> bool {
     [
         "resourceVersion=0",
@@ -140,7 +140,7 @@ fn advised(sentence: &str, own: &str) -> Vec<String> {
     queries
 }
 
-/// What is wrong with a text, as the model says: it names a request that etcd answers without saying so, or a limit
+/// The errors of a text, by the model: it names a request that is read from etcd without a note, or a limit
 /// that is ignored.
 fn wrong(text: &str, own: &str, server: &Server) -> Vec<String> {
     let sentences = text.split(". ").flat_map(|part| part.split("; "));
@@ -174,7 +174,7 @@ fn all<'v>(value: &'v Value, name: &str) -> &'v [Value] {
 }
 
 #[test]
-fn no_advice_names_a_request_that_etcd_answers_or_whose_limit_is_ignored() {
+fn advice_names_no_read_from_etcd_and_no_ignored_limit() {
     let dir = Dir::with(&[("audit.log", log().as_bytes())]);
     let mut mistakes = Vec::new();
     let (mut texts, mut checked) = (0, 0);
@@ -220,7 +220,7 @@ fn no_advice_names_a_request_that_etcd_answers_or_whose_limit_is_ignored() {
             if JOBS.contains(&kind) && !uri.contains("spec.nodeName") && advises_a_watch(text) {
                 mistakes.push(format!("{place}: a job is to watch: {text}"));
             }
-            // Rules of the family KT5 are on names.
+            // Rules of the family KT5 judge names, not requests.
             if uri.contains("spec.nodeName") && !source.contains("KT5") {
                 if ["in one namespace", "amespaced", "Pods(ns)", "-n <"]
                     .iter()
@@ -454,7 +454,7 @@ fn a_user_adds_products_beside_rules() {
 }
 
 #[test]
-fn tenants_that_ask_in_their_own_namespace_need_a_role_in_each() {
+fn tenants_that_request_in_their_own_namespace_need_a_role_in_each() {
     let tenant = |number: usize, namespace: usize, seconds: std::ops::Range<usize>| {
         let uri = format!("/api/v1/namespaces/team-{namespace}/secrets");
         let user = format!("system:serviceaccount:team-{number}:op");
@@ -487,7 +487,7 @@ fn tenants_that_ask_in_their_own_namespace_need_a_role_in_each() {
         tenant_of("system:serviceaccount:"),
         "a client in its own namespace: {check}"
     );
-    // One of them asks in the namespace of another, too.
+    // One of them also sends requests in the namespace of another.
     let log: String = (0..40)
         .map(|number| {
             let own = if number == 3 { 6 } else { 12 };
@@ -545,7 +545,7 @@ fn a_refused_exec_in_an_access_log_names_the_verbs_of_both_methods() {
 }
 
 #[test]
-fn unreadable_records_are_to_be_found_and_not_logged_otherwise() {
+fn unreadable_records_get_advice_on_the_files_and_not_on_the_policy() {
     let log: String = (0..60).map(|number| event("bob", number, "list", "/api/v1/pods", 200)).collect();
     let found = findings(&(log + &"{broken\n".repeat(30)), "not-observable");
     let fix = found[0]["fix"].as_str().expect("a fix");
@@ -596,7 +596,7 @@ fn a_day_cut_short_asks_for_the_file_again() {
 }
 
 #[test]
-fn a_person_with_a_dashboard_is_not_asked_to_change_code() {
+fn a_person_with_a_dashboard_gets_no_advice_to_change_code() {
     let lists: String = (0..300)
         .map(|number| event("dev@example.com", number, "list", "/api/v1/pods", 200))
         .collect::<String>()

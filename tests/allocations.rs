@@ -1,4 +1,4 @@
-//! What an event costs the allocator once its like was seen: nothing.
+//! An event allocates no memory if a similar event was counted before.
 
 use kubetoll::input::Block;
 use kubetoll::pipeline::{Pass, Shared, Worker};
@@ -11,7 +11,7 @@ mod run;
 mod synth;
 
 const EVENTS: usize = 3_000;
-/// For so many hours it is warmed up.
+/// Hours of the warm-up.
 const HOURS: usize = 21;
 
 /// Events in a block.
@@ -23,7 +23,7 @@ fn block(log: &str) -> Block {
 fn events_of_known_kinds_allocate_nothing() {
     let first: String = synth::Log::new(7, 20).take(EVENTS).map(|line| line + "\n").collect();
     assert!(first.contains("\"auditID\":\"") && first.contains("T08:"));
-    // Other requests of the same clients for the same, hours later.
+    // Other requests of the same clients and shapes, hours later.
     let again = |hour: usize| {
         block(
             &first
@@ -38,7 +38,7 @@ fn events_of_known_kinds_allocate_nothing() {
     (0..HOURS).for_each(|hour| worker.read(&again(hour)));
     let later = again(HOURS);
     let allocated = allocation_counter::measure(|| worker.read(&later));
-    // What is kept of requests grows now and then, all at once.
+    // Collections sometimes grow, and each growth is one large allocation.
     let (allocations, events) = (allocated.count_total, EVENTS as u64);
     assert!(20 * allocations < events, "{allocations} allocations for {events} events");
     let counted = worker.into_counted();

@@ -1,4 +1,4 @@
-//! Anonymized logs give the same cases: on whole clusters with one thing that happens, and on made-up traffic.
+//! Anonymized logs give the same cases, for all scenarios and for made-up traffic.
 
 use kubetoll::anonymize::{Anonymizer, Key};
 use kubetoll::k8s::KubeVersion;

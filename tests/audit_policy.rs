@@ -26,7 +26,7 @@ fn load() -> Policy {
     Policy::load(&printed()).expect("a policy that kube-apiserver accepts")
 }
 
-/// The level of a request as it comes in.
+/// The level at which the policy logs a request.
 fn level(policy: &Policy, method: &str, uri: &str, user: &str) -> Level {
     let (path, query) = split_target(uri);
     let method = Method::parse(method).expect("a method");
@@ -100,12 +100,12 @@ fn requests_are_logged_at_the_level_that_kubetoll_needs() {
 }
 
 #[test]
-fn no_body_is_logged_and_only_the_arrival_is_left_out() {
+fn no_body_is_logged_and_only_request_received_is_omitted() {
     let policy = load();
     assert!(policy.rules.iter().all(|rule| rule.level <= Level::Metadata));
     assert_eq!(policy.omit_stages, [Stage::RequestReceived]);
     assert!(policy.rules.iter().all(|rule| rule.omit_stages.is_empty()));
-    // They are about bodies, of which there are none.
+    // These fields are about bodies, and the policy logs none.
     assert!(
         !policy.omit_managed_fields && policy.rules.iter().all(|rule| rule.omit_managed_fields.is_none())
     );
@@ -124,7 +124,7 @@ fn each_rule_says_why() {
     assert!(text.lines().all(|line| line.len() <= 120 && line == line.trim_end()));
 }
 
-/// Recorded with everything at Metadata: each line is what the policy would have been asked about.
+/// The log was recorded with everything at Metadata. So each line shows one request that the policy decides on.
 #[test]
 fn recorded_reads_are_kept_and_the_volume_is_what_the_policy_says() {
     let text = printed();
@@ -184,7 +184,7 @@ fn recorded_reads_are_kept_and_the_volume_is_what_the_policy_says() {
 }
 
 #[test]
-fn what_kube_apiserver_refuses_is_refused_here() {
+fn policies_that_kube_apiserver_rejects_are_rejected() {
     let with = |rules: &str| format!("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n{rules}");
     for (yaml, message) in [
         (with(""), "rules"),
@@ -204,7 +204,7 @@ fn what_kube_apiserver_refuses_is_refused_here() {
     }
 }
 
-/// The evaluator is held to the cases that its source decides.
+/// Cases that upstream's source decides.
 #[test]
 fn the_first_rule_that_matches_decides() {
     let decided = |rule: &str, request: &Request| {
@@ -272,7 +272,7 @@ fn the_first_rule_that_matches_decides() {
 }
 
 #[test]
-fn it_is_written_to_a_file_whole() {
+fn policy_is_written_to_a_file_completely() {
     let dir = tempfile::tempdir().expect("a directory");
     let run = |path: &str| {
         let output = Command::new(env!("CARGO_BIN_EXE_kubetoll"))

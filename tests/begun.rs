@@ -1,4 +1,4 @@
-//! Events before a request's end: they make no shape without a request, and none of them is lost.
+//! Events before a request's end: they make no shape without a request, and no event is lost.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ mod command;
 
 use command::Dir;
 
-/// How many shapes of one user agent are counted apart.
+/// The maximum number of shapes per user agent.
 const SHAPES: usize = kubetoll::ledger::MAX_SHAPES;
 
 fn event(stage: &str, number: usize, uri: &str, verb: &str, user: &str, code: Option<u16>) -> Value {
@@ -67,7 +67,7 @@ fn refused_requests_leave_all_places_to_shapes_with_requests() {
     let mut events: Vec<Value> = served_requests.chain(refused_requests).flatten().collect();
     for is_apart in [false, true] {
         if is_apart {
-            // No event is next to the other of its request.
+            // The two events of a request are never adjacent.
             events.rotate_left(1);
             events.sort_by_key(|event| event["stage"] != "RequestReceived");
         }
@@ -133,7 +133,7 @@ fn a_request_without_a_user_is_counted_at_its_only_event() {
     let uri = "/api/v1/pods?watch=true";
     let mut unauthenticated = event("ResponseStarted", 1, uri, "watch", "", Some(401));
     unauthenticated["user"] = json!({});
-    // A stream that another server behind the aggregator refused writes its end too.
+    // A stream that a server behind the aggregator rejected also writes its end.
     let events = [
         unauthenticated,
         event("RequestReceived", 2, uri, "watch", "u", None),

@@ -1,4 +1,4 @@
-//! Ranked counts (`--by`), `-f` and `-o` as a user meets them.
+//! Ranked counts (`--by`), `-f` and `-o` on the command line.
 
 #[allow(dead_code, reason = "other tests use the rest")]
 #[path = "support/command.rs"]
@@ -144,7 +144,7 @@ fn filters_top_and_formats_are_honored_and_values_are_escaped() {
 }
 
 #[test]
-fn what_a_count_cannot_print_is_refused() {
+fn count_rejects_formats_that_it_cannot_print() {
     let dir = Dir::with(&[("audit.log", event(1, "bob", "a", 200).as_bytes())]);
     for (args, expected) in [
         (&["audit.log", "--by", "verb", "--format", "sarif"][..], "--by prints text, json or csv"),

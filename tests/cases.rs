@@ -1,4 +1,4 @@
-//! Cases: findings with one cause are one case, and so is one program under many names.
+//! Cases: findings with one cause are one case. One program under many names is one case too.
 
 use std::collections::BTreeMap;
 
@@ -170,7 +170,7 @@ fn one_program_in_many_namespaces_is_one_case() {
     assert_eq!((&case["members"]["count"], &case["requests"]), (&json!(40), &json!(2_401)));
     let worst = case["members"]["worst"].as_array().expect("members");
     assert_eq!((worst.len(), &worst[0]["name"]), (3, &json!("team-7/cleanup")));
-    // 12 LISTs a minute from etcd are information. The sum is an error.
+    // 12 LISTs per minute from etcd have the severity info. The sum is an error.
     assert_eq!((&case["severity"], &worst[0]["severity"]), (&json!("error"), &json!("error")));
     let what = "cleanup in 40 namespaces LISTs pods from etcd 2,401 times, up to 480 a minute";
     assert_eq!(case["what"], what);
@@ -225,7 +225,7 @@ fn a_finding_on_a_sum_shows_the_facts_of_all_clients() {
         check.contains("--user 'system:serviceaccount:*:lister'") && !check.contains("--client"),
         "{check}"
     );
-    // The series of one client is not that of all.
+    // A finding on all clients must not show the series of one client.
     let dir = Dir::with(&[("audit.log", log.as_bytes())]);
     let page = dir.text(&["audit.log", "--kube-version", "1.30.4", "--details"]);
     assert!(page.contains("lister in 40 namespaces") && page.contains("40 pods"), "{page}");
@@ -271,7 +271,7 @@ fn different_programs_are_not_summed() {
     assert!(of_clients(&told).is_empty(), "{:?}", told["cases"]);
 }
 
-/// ServiceAccounts in so many namespaces that make the same requests.
+/// ServiceAccounts in `count` namespaces that send the same requests.
 fn tenants(count: u32, account: &str, requests: &Repeated) -> Vec<Repeated> {
     let one = |number| Repeated {
         user: format!("system:serviceaccount:team-{number}:{account}"),
@@ -281,7 +281,7 @@ fn tenants(count: u32, account: &str, requests: &Repeated) -> Vec<Repeated> {
     (0..count).map(one).collect()
 }
 
-/// The findings that are no information, as `KT101 warning`.
+/// The findings above the severity info, as `KT101 warning`.
 fn loud(report: &Value) -> Vec<String> {
     let findings = report["findings"].as_array().expect("findings").iter();
     let loud = findings.filter(|finding| finding["severity"] != "info");
@@ -299,7 +299,7 @@ fn products_of_many_programs_are_not_summed() {
         let lists = Repeated { every, times: 4, ..list("", agent, "/api/v1/nodes") };
         let told = report(&tenants(70, account, &lists));
         assert!(loud(&told).is_empty(), "{account} {agent}: {:?}", told["cases"]);
-        // The same requests under a name of their own are one program's.
+        // The same requests under a distinct name come from one program.
         let told = report(&tenants(70, "lister", &lists));
         assert!(loud(&told).contains(&"KT101 error".to_owned()), "{agent}: {:?}", told["cases"]);
     }
@@ -361,7 +361,7 @@ fn modest_writers_of_one_program_are_a_warning_at_most() {
 }
 
 #[test]
-fn tenants_that_list_their_own_configmaps_are_no_error() {
+fn tenants_that_list_their_own_configmaps_are_not_an_error() {
     let lists = Repeated {
         every: 60,
         times: 20,
@@ -453,7 +453,7 @@ fn people_who_watch_a_list_with_kubectl_are_a_warning_from_ten_on() {
 }
 
 #[test]
-fn who_names_a_namespace_is_not_advised_to_name_one() {
+fn requests_in_a_namespace_get_no_advice_to_name_one() {
     for uri in ["/api/v1/namespaces/team/pods", "/api/v1/namespaces/team/pods?labelSelector=app%3Dweb"] {
         for agent in ["kubectl/v1.30.2 (darwin/arm64) kubernetes/abc", "Helm/3.14.0"] {
             let one = Repeated { every: 1, times: 600, ..list("anna", agent, uri) };
@@ -622,7 +622,7 @@ fn across_an_upgrade_a_case_counts_what_its_sentence_counts() {
 fn different_programs_are_not_one_case() {
     let script = "OpenAPI-Generator/29.0.0/python";
     for (all, expected) in [
-        // The library's name is that of every script in Python.
+        // The user agent is the default of every Python script.
         (
             vec![
                 list("system:serviceaccount:a:x", script, "/api/v1/pods"),
@@ -638,7 +638,7 @@ fn different_programs_are_not_one_case() {
             1,
         ),
         (vec![list("anna", script, "/api/v1/pods"), list("ben", script, "/api/v1/pods")], 2),
-        // One program that does two things.
+        // One program with two kinds of requests.
         (
             vec![
                 list("system:serviceaccount:a:x", "op/1.0", "/api/v1/pods"),
@@ -661,7 +661,7 @@ fn different_programs_are_not_one_case() {
             ],
             2,
         ),
-        // What is refused has another cause than what is served.
+        // Refused requests have another cause than served ones.
         (
             vec![
                 list("system:serviceaccount:a:x", "op/1.0", "/api/v1/pods"),
@@ -810,7 +810,7 @@ proptest! {
                 let findings = case["findings"].as_array().expect("findings");
                 findings.len() == left.len() && left.iter().all(|print| findings.contains(print))
             };
-            // Without a rule that joined others, these are several cases.
+            // Without the rule that joins the others, these are several cases.
             if let Some(same) = of_clients(&fewer).iter().find(whole) {
                 prop_assert_eq!(&same["fingerprint"], &several["fingerprint"], "without {}", rule);
             }

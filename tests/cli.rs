@@ -1,4 +1,4 @@
-//! The command as a user meets it: exit status, messages, outputs.
+//! The command line: exit status, messages, outputs.
 
 use std::fs;
 use std::io::Write;
@@ -154,7 +154,7 @@ fn a_file_without_events_does_not_cost_the_report_of_the_others() {
 }
 
 #[test]
-fn compression_is_told_by_content_and_damage_is_counted() {
+fn compression_is_detected_by_content_and_damage_is_counted() {
     let numbered = |id: u32| Event { id: &id.to_string(), ..EVENT }.line();
     let lines: String = (0..100).map(numbered).collect();
     let whole = gzip(lines.as_bytes());
@@ -353,7 +353,7 @@ fn a_continue_token_is_printed_nowhere() {
 }
 
 #[test]
-fn an_answer_does_not_wait_for_the_next_question() {
+fn stdin_lines_are_classified_before_the_next_line_arrives() {
     use std::io::{BufRead, BufReader};
     let mut child = Command::new(env!("CARGO_BIN_EXE_kubetoll"))
         .args(["classify", "--stdin"])
@@ -401,7 +401,7 @@ fn one_request_is_one_request() {
 
 /// Since 1.30 some servers write two events where a WATCH begins, a moment apart (kubernetes/kubernetes#126466).
 #[test]
-fn a_watch_that_says_twice_that_it_began_is_one_in_any_order() {
+fn doubled_start_events_of_a_watch_count_once_in_any_order() {
     let line = |id, stage, micros: &str| {
         let uri = "/api/v1/pods?watch=1&resourceVersion=5";
         Event { id, stage, verb: "watch", uri, ..EVENT }.line().replace(".250000Z", micros)
@@ -427,7 +427,7 @@ fn a_watch_that_says_twice_that_it_began_is_one_in_any_order() {
 }
 
 #[test]
-fn filters_choose_and_say_what_they_left_out() {
+fn filters_select_requests_and_report_the_filtered_number() {
     let log = [
         EVENT.line(),
         Event {
@@ -478,7 +478,7 @@ fn filters_choose_and_say_what_they_left_out() {
 }
 
 #[test]
-fn fails_only_when_asked_to() {
+fn fail_on_decides_the_exit_status() {
     let log = [
         Event { uri: "/api/v1/pods?limit=500&resourceVersion=0", ..EVENT }.line(),
         Event { verb: "get", uri: "/api/v1/nodes/n", ..EVENT }.line(),
@@ -521,7 +521,7 @@ fn output_is_written_whole_or_not_at_all() {
 }
 
 #[test]
-fn what_a_client_sends_cannot_drive_the_terminal() {
+fn client_text_cannot_drive_the_terminal() {
     let log = [
         Event {
             agent: "\u{1b}]0;owned\u{7}evil/1.0",

@@ -1,4 +1,5 @@
-//! The benchmark that compares kubetoll with other programs: what of it runs without network, peers and a clock.
+//! The benchmark that compares kubetoll with other programs: the parts that need no network, no other program
+//! and no clock.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ mod synth;
 use serde_json::value::RawValue;
 use synth::amplify::Amplified;
 
-/// Runs the script; nothing where there is no Python that can.
+/// Runs the script; `None` without a suitable Python.
 fn run(arguments: &[&str]) -> Option<Output> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/compare/run");
     let recent = "import sys; sys.exit(sys.version_info < (3, 11))";
@@ -41,7 +42,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn answers_are_folded_and_compared() {
+fn results_are_folded_and_compared() {
     let Some(output) = run(&["--self-test"]) else { return };
     assert!(output.status.success(), "{}", text(&output.stderr));
 }
@@ -70,7 +71,7 @@ fn kubetoll_alone_is_measured_and_counts_the_same_in_each_form() {
         serde_json::from_slice(&std::fs::read(raw).expect("it was written")).expect("it is JSON");
     let measured = raw["measurements"].as_array().expect("a list");
     assert_eq!(measured.len(), 4, "two mixes in two forms");
-    // However a log is packed, it holds the same.
+    // The compression does not change the result.
     for same in measured.chunks(2) {
         assert!(same.iter().all(|one| one["check"] == same[0]["check"]), "{same:?}");
         assert!(same[0]["events"].as_u64() > Some(0));
@@ -80,7 +81,7 @@ fn kubetoll_alone_is_measured_and_counts_the_same_in_each_form() {
 }
 
 #[test]
-fn mistakes_are_told() {
+fn invalid_arguments_are_errors() {
     for (arguments, said) in [
         (["--peers", "excel"], "there is no excel"),
         (["--bytes", "much"], "give a size"),

@@ -1,5 +1,5 @@
-//! Whatever happens to a log in any of its forms: each record is an event, foreign or skipped, nothing panics, and
-//! neither threads nor compression matter.
+//! For any damage to a log in any input format, each record is an event, foreign or skipped. Nothing panics.
+//! The number of threads and the compression do not matter.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ mod same;
 use damage::{Damage, any_damage, gzip};
 use same::difference;
 
-/// What of a sample is kept, in bytes: enough for all that it shows.
+/// The maximum size of a sample in bytes: enough for all its features.
 const KEPT: usize = 200_000;
 
 /// All samples, damaged ones too, decompressed.
@@ -54,18 +54,18 @@ fn content(path: &Path) -> Vec<u8> {
     plain
 }
 
-/// What happens to a log as a whole, beside its lines.
+/// A change to the whole log.
 #[derive(Debug, Clone)]
 enum Change {
-    /// Something happens to bytes or lines.
+    /// Damage to bytes or lines.
     Damage(Damage),
-    /// A stretch stands there twice, at another place.
+    /// A range occurs again at another place.
     Copied(Index, Index, Index),
-    /// Two stretches change places.
+    /// Two ranges swap places.
     Swapped(Index, Index),
     /// The lines are in another order.
     Shuffled(u64),
-    /// All lines are one.
+    /// All lines are joined into one.
     Joined,
 }
 
@@ -116,9 +116,9 @@ fn scan(contents: &[Vec<u8>], threads: usize) -> Report {
     run::scan(&paths, &run::settings(threads, &[]))
 }
 
-/// A report without the names of files, which lie in another directory each time.
+/// A report without file names, because each run has another directory.
 fn nameless(report: &Report) -> Value {
-    // The commands of findings name the file as it is stored.
+    // The commands of findings name the file.
     let mut value = same::json_without(report, &["verify"]);
     rename(&mut value);
     value
@@ -139,7 +139,7 @@ fn rename(value: &mut Value) {
     }
 }
 
-/// So many cases, or more if `PROPTEST_CASES` says so.
+/// At least `cases` cases; `PROPTEST_CASES` can raise the number.
 fn cases(cases: u32) -> ProptestConfig {
     let default = ProptestConfig::default();
     let cases = if std::env::var_os("PROPTEST_CASES").is_some() { default.cases.max(cases) } else { cases };
@@ -165,7 +165,7 @@ proptest! {
     #![proptest_config(cases(150))]
 
     #[test]
-    fn nothing_is_lost_whatever_happens_to_a_sample(
+    fn damaged_samples_lose_no_record(
         which in prop::collection::vec((any::<Index>(), prop::collection::vec(change(), 0..5)), 1..4),
     ) {
         let samples = samples();
@@ -186,7 +186,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_is_lost_where_samples_run_together(
+    fn concatenated_samples_lose_no_record(
         which in prop::collection::vec((any::<Index>(), any::<Index>(), any::<Index>()), 2..6),
         feed: bool,
     ) {

@@ -1,4 +1,4 @@
-//! The architecture's own rules, read from the sources.
+//! The rules of the architecture and of the language, checked on the sources.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ mod prose;
 use modules::{Module, Modules};
 use prose::Prose;
 
-/// The rooms, each of which may import those above it only.
+/// The rooms. Each may import only those above it.
 const ROOMS: [&str; 16] = [
     "files",
     "k8s",
@@ -93,13 +93,13 @@ fn only_the_export_room_imports_polars() {
 }
 
 #[test]
-fn files_say_what_they_are_for() {
+fn files_begin_with_a_comment_on_their_purpose() {
     for (path, text) in all_sources() {
         assert!(text.starts_with("//!"), "{} does not say what it is for", path.display());
     }
 }
 
-/// Where texts are, and how many phrases that must go are left there. The numbers only sink; the goal is none.
+/// Places with texts, and the number of forbidden phrases left there. Numbers may only decrease; the goal is 0.
 const LANGUAGE: [(&str, usize); 26] = [
     ("src/judged", 0),
     ("src/anonymize", 8),
@@ -182,7 +182,7 @@ fn texts_are_in_plain_words() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// How many files of a room import each other in a circle. The numbers only sink; the goal is none.
+/// The number of files per room that import each other in a circle. Numbers may only decrease; the goal is 0.
 const IN_CIRCLES: [(&str, usize); 14] = [
     ("anonymize", 2),
     ("apiserver", 4),
@@ -226,10 +226,10 @@ fn files_of_a_room_do_not_import_each_other_in_a_circle() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// Names that mean the same idea in each module that has one.
+/// Names that have the same meaning in each module.
 const SAME_IDEA: [&str; 3] = ["Builder", "Error", "Kind"];
 
-/// Other names that several types have, and how many. The list only shrinks; the goal is none.
+/// Other names that several types share, with the number of types. The list may only shrink; the goal is none.
 const HOMONYMS: [(&str, usize); 52] = [
     ("Part", 3),
     ("Amount", 2),

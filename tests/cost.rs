@@ -1,4 +1,4 @@
-//! `--inventory`: the worked example of the design, forms of the inventory, and what the report says of its basis.
+//! `--inventory`: a worked example, the inventory's formats, and the basis that the report names.
 
 use std::fmt::Write as _;
 
@@ -69,7 +69,7 @@ fn report(log: &str, inventory: &str, version: &str) -> Value {
     dir.report(&["audit.log", "--inventory", "inventory", "--kube-version", version])
 }
 
-/// Objects and bytes, and how they are meant.
+/// Objects, bytes and their bound.
 fn amount(work: &Value, of: &str) -> (u64, u64, String) {
     let amount = &work[of];
     let number = |name: &str| amount[name].as_u64().expect("a number");
@@ -142,8 +142,9 @@ fn seats_are_those_of_the_version() {
 }
 
 #[test]
-fn clients_are_ranked_by_cost_and_what_is_lacking_is_said() {
-    // Many cheap requests of one, one dear request of another, and a resource that is not in the inventory.
+fn clients_are_ranked_by_cost_and_missing_resources_are_listed() {
+    // Many cheap requests of one client, one expensive request of another, and a resource that the inventory
+    // lacks.
     let mut requests = vec![("cheap", "/api/v1/namespaces/a/pods/p-1", 200); 200];
     requests.push(("dear", "/api/v1/pods", 200));
     requests.extend([("unknown", "/api/v1/secrets", 200), ("unknown", "/api/v1/pods?limit=10", 200)]);
@@ -232,7 +233,7 @@ fn real_metrics_are_read_compressed_or_not() {
 }
 
 #[test]
-fn without_sizes_objects_are_told_and_nothing_is_called_a_lower_bound() {
+fn inventory_without_sizes_gives_objects_and_no_lower_bound() {
     let dir = Dir::with(&[
         ("audit.log", agents(2, "").as_bytes()),
         ("metrics", b"etcd_object_counts{resource=\"pods\"} 500\n"),
@@ -268,7 +269,7 @@ fn files_add_to_each_other() {
 }
 
 #[test]
-fn what_a_file_holds_can_not_drive_the_terminal() {
+fn inventory_text_cannot_drive_the_terminal() {
     let dir = Dir::with(&[("audit.log", b""), ("a.csv", b"resource,objects\nx\x1b[2J,5\n")]);
     let (status, _, err) = dir.run_with(&["scan", "audit.log", "--inventory", "a.csv"], b"");
     assert_eq!(status, Some(2));
@@ -276,7 +277,7 @@ fn what_a_file_holds_can_not_drive_the_terminal() {
 }
 
 #[test]
-fn what_is_wrong_with_an_inventory_is_told_before_any_work() {
+fn inventory_errors_are_reported_before_the_scan() {
     let dir = Dir::with(&[
         ("audit.log", b"no log at all"),
         ("a.csv", b"resource,objects\npods,-1\nPods,2\n"),
@@ -304,7 +305,7 @@ fn what_is_wrong_with_an_inventory_is_told_before_any_work() {
 }
 
 #[test]
-fn people_are_told_what_it_costs_and_by_what() {
+fn text_report_shows_the_cost_and_its_basis() {
     let mut many = agents(60, "");
     write!(many, "{}", log(&[("b", "/api/v1/secrets", 200)])).expect("a String");
     let dir = Dir::with(&[("audit.log", many.as_bytes()), ("inventory.csv", INVENTORY.as_bytes())]);

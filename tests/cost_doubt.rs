@@ -1,4 +1,5 @@
-//! What is told of costs where something is not known, fails, or comes in pages: never a number that can't be known.
+//! Costs with unknown sizes, failed requests and pages: the report never shows a number that the log cannot
+//! support.
 
 use serde_json::{Value, json};
 
@@ -8,7 +9,7 @@ mod command;
 
 use command::Dir;
 
-/// A request: who, what, when in the log's hour, and its answer.
+/// A request: client, target, second within the log's hour, and status.
 struct Request<'a> {
     user: &'a str,
     uri: String,
@@ -78,7 +79,7 @@ fn a_missing_size_makes_all_count_in_objects() {
 }
 
 #[test]
-fn one_byte_from_etcd_is_no_more_than_a_load_of_the_cache() {
+fn one_byte_from_etcd_costs_no_more_than_a_read_from_the_cache() {
     let inventory = "resource,objects,bytesPerObject\npods,100000,20000\nnodes,10,100\n";
     let dear = repeated(50, "cache", "/api/v1/pods?resourceVersion=0&limit=500");
     let log = log(dear.chain(repeated(1, "etcd", "/api/v1/nodes")));
@@ -110,7 +111,7 @@ fn total<'r>(report: &'r Value, of: &str) -> &'r Value {
 }
 
 #[test]
-fn what_the_server_fails_is_not_received_and_from_the_cache_not_gone_through() {
+fn failed_requests_receive_nothing_and_filter_nothing_in_the_cache() {
     let failed = |uri| log([get("a", "/api/v1/pods?resourceVersion=0", 503), get("a", uri, 504)]);
     let told = report(&failed("/api/v1/pods?resourceVersion=0"), PODS, "1.24.0");
     for of in ["etcd", "filtered", "received"] {
@@ -140,7 +141,7 @@ fn minutes_hold_reads_of_their_own_requests_alone() {
     assert_eq!((&cost["withoutTime"], &total(&told, "etcd")["objects"]), (&json!(3), &json!(18)));
 }
 
-/// 4,000 agents that list their own node's pods at once.
+/// 4,000 agents that list their own node's pods at the same time.
 fn herd() -> String {
     let list = |node: u32| {
         get(
@@ -164,7 +165,7 @@ fn greatest_herd(report: &Value) -> Value {
 }
 
 #[test]
-fn a_herd_is_told_in_objects_where_sizes_are_not_known() {
+fn herd_cost_is_in_objects_if_sizes_are_unknown() {
     let inventory = "resource,objects\npods,100000\nnodes,4000\n";
     let all = herd();
     let greatest = greatest_herd(&report(&all, inventory, "1.24.0"));
@@ -194,14 +195,14 @@ fn the_pages_of_a_walk_read_a_collection_once() {
     let etcd = total(&told, "etcd");
     assert_eq!((&etcd["objects"], &etcd["bound"]), (&json!(300_000), &json!("mean")));
     assert_eq!(total(&told, "received")["objects"], 15_000);
-    // Of one page alone no more is known than that it may read on to the end.
+    // A single page may read up to the end of the collection.
     let told = report(&log([page(false)]), PODS, "1.24.0");
     let etcd = total(&told, "etcd");
     assert_eq!((&etcd["objects"], &etcd["bound"]), (&json!(100_000), &json!("at-most")));
 }
 
 #[test]
-fn what_is_received_was_gone_through() {
+fn received_objects_were_filtered() {
     let inventory = format!("{PODS}namespaces,100,1000\n");
     let uri = "/api/v1/namespaces/a/pods?resourceVersion=0&fieldSelector=spec.nodeName%3Dn-1";
     for version in ["1.24.0", "1.36.2"] {
@@ -212,7 +213,7 @@ fn what_is_received_was_gone_through() {
 }
 
 #[test]
-fn a_mean_is_told_as_one_and_nodes_of_the_log_make_none() {
+fn means_are_marked_and_the_logs_nodes_make_none() {
     let uri = "/api/v1/pods?fieldSelector=spec.nodeName%3Dn-1";
     let text = |inventory: &str, log: &str| {
         let args = ["audit.log", "--inventory", "inventory", "--kube-version", "1.24.0", "--details"];

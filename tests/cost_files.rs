@@ -1,4 +1,4 @@
-//! Inventories in the forms that they come in: blanks, other separators, UTF-16, names that are nearly right.
+//! Formats of inventories: blanks, other separators, UTF-16, almost correct names.
 
 use std::fmt::Write as _;
 
@@ -76,7 +76,7 @@ fn metrics_without_any_number_are_an_error() {
 }
 
 #[test]
-fn a_name_that_is_nearly_right_is_told() {
+fn an_almost_correct_name_is_reported() {
     let files: [(&str, &[u8]); 1] = [("i.csv", b"resource,objects\ndeployments,5\npod,7\n")];
     let uris = ["/apis/apps/v1/deployments", "/api/v1/pods"];
     let dir = dir(&uris, &files);

@@ -1,5 +1,5 @@
-//! The cost of requests against what real kube-apiservers counted (`fixtures/truth/measured-*`): objects fetched from
-//! etcd and from the watch cache, objects in the answer, and the seats that the server took them for.
+//! The cost of requests compared with the counters of real kube-apiservers (`fixtures/truth/measured-*`):
+//! objects fetched from etcd and from the watch cache, objects in the response, and seats.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -35,7 +35,7 @@ struct Measured {
     seats: Option<u64>,
 }
 
-/// Objects may have come and gone while the probes ran.
+/// Tolerance, because objects may appear and disappear while the probes run.
 const DRIFT: u64 = 16;
 
 fn stored(resource: &str) -> u64 {
@@ -51,7 +51,7 @@ fn stored(resource: &str) -> u64 {
     }
 }
 
-/// The bytes of an object, as the greatest seats of 1.36 show that the server took them for; of some it had no size.
+/// The bytes of an object, inferred from the largest seats of 1.36. The server had no size for some resources.
 fn holding(resource: &str) -> InventoryEntry {
     let bytes_per_object = match resource {
         "pods" => Some(910),
@@ -89,18 +89,18 @@ fn fits(told: Amount, measured: u64, whole: u64) -> bool {
     let Some(objects) = told.objects else { return false };
     match told.bound {
         Bound::AtMost => measured <= objects + DRIFT,
-        // Of a whole collection its size is known roughly, of a page exactly.
+        // The size of a whole collection is approximate, the size of a page exact.
         Bound::Exact if objects == whole => measured.abs_diff(objects) <= DRIFT,
         Bound::Exact => measured == objects,
-        // No log was read here that could weigh namespaces.
+        // This test has no log, so all namespaces have the same weight.
         Bound::Estimate => false,
-        // Of what a node holds: the pods were dealt out evenly. Namespaces were of different sizes.
+        // Pods are spread evenly over nodes. Namespaces have different sizes.
         Bound::Mean => objects != whole.div_ceil(stored("nodes")) || measured <= objects,
     }
 }
 
 #[test]
-fn objects_and_seats_are_what_the_servers_counted() {
+fn objects_and_seats_match_the_servers_counters() {
     let inventory = inventory();
     let prices = Prices { inventory: &inventory, nodes_in_log: 0 };
     let (mut wrong, mut seen, mut exact, mut seats_seen) = (Vec::new(), 0, 0, 0);
@@ -138,7 +138,7 @@ fn objects_and_seats_are_what_the_servers_counted() {
             }
             exact += usize::from(work.etcd.bound == Bound::Exact && row.etcd_fetched > 0);
             seen += usize::from(is_likely);
-            // 1.36 took seats for many while it had no sizes yet.
+            // 1.36 charged the seats of large requests while it had no sizes yet.
             let is_steady = !server.version.at_least(34, 0) && through <= whole;
             if let Some(seats) = row.seats.filter(|_| is_steady) {
                 seats_seen += 1;

@@ -1,5 +1,5 @@
-//! Damage costs what it hits: a single damaged byte loses at most two events in any form, and a cut at most one that was
-//! complete before it.
+//! Damage stays local. A single damaged byte loses at most two events in any input format. A cut loses at most
+//! one event that was complete before it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::{Value, json};
 
-/// The events that a text holds, in their order, by what tells them apart.
+/// The identifying fields of a text's events, in order.
 fn events(text: &[u8]) -> Vec<String> {
     let mut cutter = Cutter::new(text, 0, 1 << 24, detect::framing);
     let (mut decoder, mut block, mut events) = (Decoder::new(None, 1 << 24), Block::default(), Vec::new());
@@ -37,7 +37,7 @@ fn events(text: &[u8]) -> Vec<String> {
     events
 }
 
-/// How many of the events of a text are not among those of another.
+/// The number of events that are missing in another list.
 fn lost(whole: &[String], damaged: &[String]) -> usize {
     let mut left: BTreeMap<&str, usize> = BTreeMap::new();
     for key in damaged {
@@ -53,14 +53,14 @@ fn lost(whole: &[String], damaged: &[String]) -> usize {
     whole.iter().filter(|key| is_lost(key)).count()
 }
 
-/// Text in one form, and its events.
+/// Text in one input format, and its events.
 struct Form {
     name: String,
     text: Vec<u8>,
     events: Vec<String>,
 }
 
-/// Every form: the samples, and documents of more events than those hold.
+/// Every input format: the samples, and documents with more events.
 static FORMS: LazyLock<Vec<Form>> = LazyLock::new(|| {
     let form = |(name, text): (String, Vec<u8>)| Form { name, events: events(&text), text };
     texts().into_iter().map(form).collect()
@@ -88,7 +88,7 @@ fn texts() -> Vec<(String, Vec<u8>)> {
     forms
 }
 
-/// Events in documents of each form.
+/// Documents with events in each input format.
 fn documents() -> Vec<(String, Vec<u8>)> {
     let audit = include_str!("../fixtures/logs/audit.jsonl");
     let events: Vec<Value> = (0..24)
@@ -146,18 +146,18 @@ fn documents() -> Vec<(String, Vec<u8>)> {
     documents
 }
 
-/// What a damaged byte becomes.
+/// The new value of a damaged byte.
 const BYTES: &[u8] = b"\"\\{}[],:x0 \n\xff#";
 
 impl Form {
-    /// The events that are lost where a byte becomes another.
+    /// The number of lost events if a byte changes.
     fn lost_by(&self, at: usize, byte: u8) -> usize {
         let mut damaged = self.text.clone();
         damaged[at] = byte;
         lost(&self.events, &events(&damaged))
     }
 
-    /// How many events are complete before a cut: those before the last one whose audit ID is there for the first time.
+    /// The number of complete events before a cut: those before the last new audit ID.
     fn complete(&self, cut: usize) -> usize {
         let id = |key: &String| key.split(' ').next().unwrap_or_default().to_owned();
         let is_there = |key: &&String| {
@@ -190,7 +190,7 @@ fn damage_at_the_start_or_the_end_of_a_document_loses_at_most_two_events() {
     }
 }
 
-/// So many cases, or more if `PROPTEST_CASES` says so.
+/// At least `cases` cases; `PROPTEST_CASES` can raise the number.
 fn cases(cases: u32) -> ProptestConfig {
     let default = ProptestConfig::default();
     let cases = if std::env::var_os("PROPTEST_CASES").is_some() { default.cases.max(cases) } else { cases };

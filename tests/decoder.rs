@@ -1,11 +1,11 @@
-//! Records that were once taken for something else.
+//! Records that an earlier version misread.
 
 use kubetoll::decode::{Decoder, Envelope, Layers, Outcome, SourceFacts};
 use kubetoll::input::framing::lines;
 
 const EVENT: &str = r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","auditID":"a","stage":"Panic"}"#;
 
-/// What a text's lines hold, a word for each entry.
+/// The entries of a text's lines, one word for each.
 fn read(only: Option<Envelope>, text: &[u8]) -> Vec<String> {
     let mut decoder = Decoder::new(only.map(|only| Layers::default().with(only)), 1 << 20);
     let mut found = Vec::new();
@@ -42,7 +42,7 @@ fn a_quote_begins_more_than_a_string() {
 }
 
 #[test]
-fn what_stands_before_a_line_hides_nothing() {
+fn prefixes_of_a_line_hide_no_event() {
     let line = "I1120 20:31:42.554433    4065 a.go:1] x";
     for before in ["\u{feff}", "\0\0\0", "\u{feff}\0"] {
         assert_eq!(read(None, format!("{before}{line}").as_bytes()), ["klog-line"]);
@@ -75,7 +75,7 @@ fn parts_are_put_together_where_no_other_line_is_between() {
     );
 }
 
-/// Each comma might begin a field: looking for its key must not go to the line's end each time.
+/// Each comma may begin a field. The search for its key must not scan to the end of the line each time.
 #[test]
 fn a_trace_of_commas_is_read_in_one_pass() {
     let trace = format!("Trace[1]: \"List\" url:/{} (total time: 600ms):", ",".repeat(1 << 20));

@@ -1,5 +1,5 @@
-//! Documentation that is generated, and documentation that must not drift. `UPDATE_DOCS=1 cargo test --test docs`
-//! writes it anew.
+//! Generated documentation, and documentation that must match the code. `UPDATE_DOCS=1 cargo test --test docs`
+//! regenerates it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -186,7 +186,7 @@ fn the_reasons() {
     generated("docs/classify.md", &text);
 }
 
-/// What stands between backticks, outside of code blocks.
+/// The text between backticks, outside of code blocks.
 fn code_spans(text: &str) -> impl Iterator<Item = &str> {
     let prose = text.split("```").step_by(2);
     prose.flat_map(str::lines).flat_map(|line| line.split('`').skip(1).step_by(2))
@@ -212,7 +212,7 @@ fn the_inputs_name_each_format_once() {
 }
 
 #[test]
-fn the_inputs_wrap_only_formats_that_there_are() {
+fn the_inputs_wrap_only_existing_formats() {
     let text = fs::read_to_string(path("docs/inputs.md")).expect("docs/inputs.md");
     let wrapped = text.split(|c: char| !c.is_ascii_alphanumeric() && !"-/.".contains(c));
     let mut found = 0;

@@ -1,4 +1,4 @@
-//! The samples of `fixtures/logs/`: each holds the events that stand beside it, and nothing of it is lost.
+//! The samples of `fixtures/logs/`: kubetoll reads the expected records from each and loses nothing.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,12 +25,12 @@ struct Expected {
     traces: Vec<Value>,
     foreign: u64,
     skipped: BTreeMap<String, u64>,
-    /// What a reader that joins lines could bring back.
+    /// Events that a reader could recover if it joined lines.
     #[serde(default, rename = "recoverable")]
     _recoverable: Value,
 }
 
-/// What a sample was read as.
+/// The records of a sample.
 #[derive(Default)]
 struct Found {
     framing: &'static str,
@@ -46,7 +46,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/logs")
 }
 
-/// The samples with what is expected of them.
+/// The samples with their expected records.
 fn samples() -> Vec<(PathBuf, Expected)> {
     let mut samples = Vec::new();
     for folder in [folder(), folder().join("damaged")] {
@@ -121,7 +121,7 @@ fn text(text: &str) -> Option<&str> {
     Some(text).filter(|text| !text.is_empty())
 }
 
-/// An event in the terms of the expectations.
+/// An event in the format of the expected records.
 fn written(event: &Event<'_>) -> Value {
     let [user, agent] = event.caller.with(|caller| {
         let user = caller.user.as_ref().and_then(|user| text(&user.username));
@@ -142,7 +142,7 @@ fn written(event: &Event<'_>) -> Value {
     }
 }
 
-/// What is expected, without what is told elsewhere or differs by design.
+/// The expected records, without fields that other tests check or that differ by design.
 fn pruned(mut expected: Value) -> Value {
     let fields = expected.as_object_mut().expect("an object");
     for elsewhere in ["count", "totalMicros", "impersonatedUser", "resourceName"] {

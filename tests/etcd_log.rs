@@ -1,4 +1,5 @@
-//! `kubetoll scan --etcd-log`: what is read of etcd's own log, whose LISTs were under way, and how that is told.
+//! `kubetoll scan --etcd-log`: the records of etcd's own log, the LISTs that ran at the same time, and the
+//! report.
 
 use std::fs;
 use std::path::Path;
@@ -55,7 +56,7 @@ fn requests<'r>(report: &'r Value, resource: &str, kind: &str) -> &'r Value {
     all.iter().find(|one| one["resource"] == resource && one["kind"] == kind).expect("such requests")
 }
 
-/// Who was matched: name, slow reads, those that are covered, and those of it alone.
+/// The matched clients: name, slow reads, covered reads, and reads that match this client alone.
 fn clients(requests: &Value) -> Vec<(&str, [u64; 3])> {
     let clients = requests["clients"].as_array().expect("clients").iter();
     let number = |one: &Value, name: &str| one[name].as_u64().expect("a number");
@@ -90,10 +91,10 @@ fn each_form_says_the_same() {
 }
 
 #[test]
-fn slow_reads_are_of_those_whose_lists_were_under_way() {
+fn slow_reads_match_the_clients_with_lists_at_the_same_time() {
     let report = report(&[ETCD]);
     let pods = requests(&report, "pods", "list");
-    // Neither whom the watch cache answered, nor whose LIST is of another limit or scope.
+    // Clients do not match if the watch cache served them, or if their LIST has another limit or scope.
     assert_eq!(
         clients(pods),
         [
@@ -131,7 +132,7 @@ fn without_patterns_the_costliest_lists_are_known() {
 }
 
 #[test]
-fn without_the_log_nothing_is_said() {
+fn a_report_without_etcds_log_has_no_etcd_section() {
     let report = report(&[]);
     assert_eq!((&report["etcdLog"], &report["findings"][0]["etcdSlow"]), (&Value::Null, &Value::Null));
     assert_eq!(report["findings"][0]["stats"].get("etcdSlowReads"), None);
@@ -139,7 +140,7 @@ fn without_the_log_nothing_is_said() {
 }
 
 #[test]
-fn a_rule_may_ask_for_it() {
+fn a_rule_may_use_etcds_log() {
     let dir = tempfile::tempdir().expect("a directory");
     fs::write(dir.path().join("rule.yaml"), RULE).expect("a rule");
     let rules = dir.path().to_str().expect("UTF-8");
@@ -201,7 +202,7 @@ fn copies_count_once_compressed_or_not() {
 }
 
 #[test]
-fn a_log_without_slow_requests_is_said_and_no_error() {
+fn a_log_without_slow_requests_is_noted_and_not_an_error() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("etcd.log");
     fs::write(&path, "2026-03-02 10:00:22.000000 I | mvcc: store.index: compact 880\n").expect("a file");
@@ -212,7 +213,7 @@ fn a_log_without_slow_requests_is_said_and_no_error() {
 }
 
 #[test]
-fn a_log_of_another_time_is_said() {
+fn a_log_of_another_time_is_noted() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("etcd.log");
     let log = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(ETCD)).expect("a log");
@@ -224,7 +225,7 @@ fn a_log_of_another_time_is_said() {
 }
 
 #[test]
-fn mistakes_are_the_users() {
+fn invalid_etcd_logs_are_errors_of_the_user() {
     let output = run(&[AUDIT, "--etcd-log", AUDIT]);
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{message}");

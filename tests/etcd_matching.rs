@@ -1,4 +1,4 @@
-//! Whose LISTs slow reads in etcd's own log are put beside, from logs that are made for it.
+//! Matches of slow reads in etcd's own log with LISTs, on made-up logs.
 
 use std::fs;
 use std::process::Command;
@@ -77,7 +77,7 @@ fn report(audit: &[String], etcd: &[String]) -> Value {
 
 #[test]
 fn a_finding_has_the_slow_reads_of_its_own_requests() {
-    // One client: the watch cache answers one of its LISTs, and etcd the other.
+    // One client: one LIST is served from the watch cache, the other is read from etcd.
     let audit = [list("b", "/api/v1/pods?resourceVersion=0", (5, 9)), list("b", "/api/v1/pods", (4, 10))];
     let report = report(&audit, &[slow("/registry/pods/", "", 99, (5, 9))]);
     let findings = report["findings"].as_array().expect("findings").iter();
@@ -94,13 +94,13 @@ fn a_finding_has_the_slow_reads_of_its_own_requests() {
     }
 }
 
-/// What was read of a resource in one way.
+/// The slow reads of a resource and kind.
 fn requests<'r>(report: &'r Value, resource: &str, kind: &str) -> &'r Value {
     let all = report["etcdLog"]["requests"].as_array().expect("requests");
     all.iter().find(|one| one["resource"] == resource && one["kind"] == kind).expect("such requests")
 }
 
-/// The clients that a resource's slow reads are put beside.
+/// The clients that match a resource's slow reads.
 fn clients<'r>(report: &'r Value, resource: &str) -> Vec<&'r str> {
     let clients = requests(report, resource, "list")["clients"].as_array().expect("clients").iter();
     clients.map(|one| one["name"].as_str().expect("a name")).collect()
@@ -116,7 +116,7 @@ fn keys_alone_are_read_for_no_client() {
 }
 
 #[test]
-fn a_page_is_of_those_who_asked_for_its_size() {
+fn a_page_matches_clients_with_the_same_limit() {
     let audit = [
         list("pager", "/api/v1/pods?limit=500", (4, 10)),
         list("selecting", "/api/v1/pods?limit=500&labelSelector=x%3Dy", (4, 10)),
@@ -131,7 +131,7 @@ fn a_page_is_of_those_who_asked_for_its_size() {
 }
 
 #[test]
-fn a_read_of_a_namespace_is_of_lists_of_that_one() {
+fn a_read_of_a_namespace_matches_lists_of_that_namespace() {
     let audit = [
         list("dev", "/api/v1/namespaces/dev/pods", (4, 10)),
         list("prod", "/api/v1/namespaces/prod/pods", (4, 10)),
@@ -148,7 +148,7 @@ fn a_read_of_a_namespace_is_of_lists_of_that_one() {
 }
 
 #[test]
-fn further_pages_are_of_the_namespace_of_the_first() {
+fn further_pages_match_the_namespace_of_the_first() {
     // {"v":"meta.k8s.io/v1","rv":5,"start":"a"}
     let page = "&continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6NSwic3RhcnQiOiJhIn0";
     let pages = |client: &str, namespace: &str| {
@@ -189,7 +189,7 @@ fn resources_of_openshifts_own_server_have_clients() {
 }
 
 #[test]
-fn a_clock_without_a_zone_is_said() {
+fn a_clock_without_a_zone_is_noted() {
     let warning = r#"read-only range request "key:\"/registry/pods/\" range_end:\"/registry/pods0\" " with result "range_response_count:9 size:99" took too long (4s) to execute"#;
     let audit = [list("b", "/api/v1/pods", (4, 10))];
     for (line, without_zone) in [
@@ -214,7 +214,7 @@ fn a_warning_in_another_envelope_is_read_or_counted_as_lost() {
     let object: Value = serde_json::from_str(&zap).expect("JSON");
     let text = r#"2026-03-02 10:00:09.000000 W | etcdserver: read-only range request \"key:\\\"/registry/pods/\\\" range_end:\\\"/registry/pods0\\\" \" with result \"range_response_count:900 size:99\" took too long (4s) to execute"#;
     let counts = |line: &str| {
-        // A line that is whole makes it etcd's log.
+        // One complete line makes the file an etcd log.
         let etcd =
             [line.to_owned(), "2026-03-02 10:00:22.000000 I | mvcc: store.index: compact 880".to_owned()];
         let log = &report(&audit, &etcd)["etcdLog"];

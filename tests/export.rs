@@ -1,4 +1,4 @@
-//! The rows that are exported say what the report says, whatever clients send.
+//! Exported rows agree with the report, for any client text.
 
 #![cfg(feature = "tables")]
 
@@ -28,7 +28,7 @@ const HOSTILE_URI: &str = "/api/v1/secrets?=1,2;=HYPERLINK(\"http://x\")\n@SUM(A
 const NEXT_PAGE: &str =
     "/api/v1/pods?limit=9&continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6NSwic3RhcnQiOiJhIn0";
 
-/// An event: who, with what, how, where to, with which status, in how many milliseconds.
+/// An event: user, user agent, verb, URI, status, and duration in milliseconds.
 fn event(id: usize, user: &str, agent: &str, (verb, uri): (&str, &str), status: u16, millis: u64) -> Value {
     json!({
         "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata",
@@ -52,9 +52,10 @@ fn log() -> Vec<Value> {
         (operator, "=cmd()/1.0", pages, 200, 50),
         (operator, agent, ("get", "/api/v1/namespaces/a/configmaps/b"), 200, 3),
         (operator, agent, ("watch", "/api/v1/pods?watch=true&resourceVersion=7"), 200, 59_000),
-        // A lifetime, and no time that reads from etcd took, though etcd serves it.
+        // The duration is a WATCH's lifetime. It is not the time of a read from etcd, though etcd feeds the
+        // WATCH.
         (operator, agent, ("watch", "/api/v1/events?watch=true"), 200, 58_000),
-        // A page that an etcd without progress requests likely serves.
+        // A page that is likely read from an etcd without progress requests.
         (operator, agent, ("list", NEXT_PAGE), 200, 70),
         ("system:node:n1", "kubelet/v1.30.4", ("get", "/api/v1/nodes/n1?resourceVersion=0"), 200, 2),
         ("system:node:n2", "kubelet/v1.30.4", ("patch", "/api/v1/nodes/n2/status"), 409, 9),
@@ -166,7 +167,7 @@ fn read_parquet(path: &Path) -> DataFrame {
     ParquetReader::new(File::open(path).expect("the file")).finish().expect("Parquet")
 }
 
-/// The columns' names, and the rows' cells by these.
+/// The names of the columns, and the rows as maps from name to cell.
 fn read_csv(path: &Path) -> (Vec<String>, Vec<BTreeMap<String, String>>) {
     let mut reader = csv::Reader::from_path(path).expect("the file");
     let names = reader.headers().expect("a header").iter().map(str::to_owned).collect();
@@ -197,7 +198,7 @@ fn parquet_holds_the_totals_and_escapes_control_characters() {
 }
 
 #[test]
-fn what_etcd_likely_answered_is_counted_as_in_the_totals() {
+fn likely_reads_from_etcd_count_as_in_the_totals() {
     let directory = tempfile::tempdir().expect("a directory");
     let etcd = Some("3.5.0".parse().expect("a version"));
     let server = Server { etcd, ..Server::with_defaults(KubeVersion::new(36, 0)) };
@@ -212,7 +213,7 @@ fn what_etcd_likely_answered_is_counted_as_in_the_totals() {
     assert_eq!(sums(&read_parquet(&path)), totals(&report));
 }
 
-/// The table has the columns that are documented, with their types.
+/// Checks that the table has the documented columns and types.
 fn assert_columns(table: &DataFrame) {
     assert_eq!(table.width(), COLUMNS.len());
     for (name, column) in table.schema().iter().zip(COLUMNS) {
@@ -262,9 +263,9 @@ fn csv_holds_the_totals_and_no_formula() {
     assert!(text.contains(&format!("\"{}\"", uri.replace('"', "\"\""))), "quoted, and quotes in it doubled");
 }
 
-/// What CSV tells apart in the same way as the other formats: a text from a null, and one number from another.
+/// CSV distinguishes texts from nulls and numbers from each other, as the other formats do.
 #[test]
-fn cells_are_in_csv_what_they_are_in_ndjson() {
+fn csv_cells_equal_ndjson_cells() {
     let (directory, report, path) = exported(TableFormat::Csv, &log());
     let (_, cells) = read_csv(&path);
     let ndjson = directory.path().join("rows.ndjson");
@@ -289,11 +290,11 @@ fn cells_are_in_csv_what_they_are_in_ndjson() {
     assert!(text.contains(",,") && text.contains(",\"\","), "nulls, and texts that are empty");
 }
 
-/// For rows alone less of a report is made.
+/// If the only output is rows, kubetoll builds less of the report.
 #[test]
-fn rows_alone_are_the_rows_beside_a_report() {
+fn rows_do_not_depend_on_other_outputs() {
     let directory = tempfile::tempdir().expect("a directory");
-    // As many that rules find something.
+    // Enough requests for a finding.
     let more = (1_000..1_100).map(|id| event(id, "alice", "curl/8", ("list", "/api/v1/pods"), 200, 600));
     let lines: Vec<String> = log().into_iter().chain(more).map(|event| format!("{event}\n")).collect();
     fs::write(directory.path().join("audit.log"), lines.concat()).expect("a log");
@@ -357,7 +358,7 @@ fn a_report_without_clients_has_a_table_without_rows() {
 }
 
 #[test]
-fn a_path_that_leads_nowhere_is_named() {
+fn an_invalid_output_path_is_named() {
     let directory = tempfile::tempdir().expect("a directory");
     let report = report_of(directory.path(), &log());
     let missing = directory.path().join("missing/rows.csv");

@@ -1,4 +1,4 @@
-//! `kubetoll extract` as a user meets it.
+//! `kubetoll extract` on the command line.
 
 #[allow(dead_code, reason = "other tests use the rest")]
 #[path = "support/command.rs"]
@@ -27,7 +27,7 @@ fn extract(dir: &Dir, args: &[&str], stdin: &[u8]) -> Vec<Value> {
     out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
 
-/// What all cases of a report have in common with those of the same log under other names.
+/// The properties of a report's cases that do not depend on names.
 fn cases(report: &Value) -> Vec<Value> {
     let cases = report["cases"].as_array().expect("cases").iter();
     cases
@@ -131,7 +131,7 @@ fn standard_input_is_read_once_only() {
 }
 
 #[test]
-fn what_cannot_be_extracted_is_said_before_a_file_is_written() {
+fn extract_errors_are_reported_before_a_file_is_written() {
     let dir = Dir::with(&[
         ("audit.log", command::events(1..4).as_bytes()),
         ("empty.log", b""),
@@ -193,7 +193,7 @@ fn a_file_is_not_replaced_where_the_extract_is_not_whole() {
     }
 }
 
-/// The requests of a case that `kubetoll extract` writes, and what it says.
+/// The requests of a case that `kubetoll extract` writes, and its messages.
 fn extract_case(dir: &Dir, flags: &[&str]) -> Option<String> {
     let (code, _, err) =
         dir.run_with(&[&["extract", "--no-progress", "-o", "./case.jsonl"], flags].concat(), b"");
@@ -419,7 +419,7 @@ fn private_names(events: &[Value]) -> BTreeSet<String> {
 }
 
 #[test]
-fn nothing_that_a_hostile_log_holds_is_left() {
+fn anonymized_hostile_log_has_none_of_its_names() {
     let event = json!({
         "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "RequestResponse", "auditID": "acme-id",
         "stage": "ResponseComplete", "verb": "acme-verb",
@@ -496,7 +496,7 @@ fn named_clients() -> String {
 }
 
 #[test]
-fn clients_are_chosen_by_the_names_that_the_page_prints() {
+fn clients_are_selected_by_the_names_on_the_page() {
     let dir = Dir::with(&[("audit.log", named_clients().as_bytes())]);
     for (flag, printed, user) in [
         ("--client", "monitoring/poller", "system:serviceaccount:monitoring:poller"),

@@ -1,4 +1,4 @@
-//! What the formats for other programs hold, and that nothing a client sends comes alive in one.
+//! The formats for other programs: their content, and that text of clients is escaped.
 
 use std::fs;
 use std::path::Path;
@@ -110,7 +110,7 @@ fn sarif(text: &str) -> Value {
     let log: Value = serde_json::from_str(text).expect("JSON");
     let mut schema: Value =
         serde_json::from_str(include_str!("../fixtures/schemas/sarif-2.1.0.json")).expect("a schema");
-    // Their pattern ends with a bracket that none begins; JavaScript takes that for a character.
+    // The pattern ends with an unmatched bracket. JavaScript reads that as a literal character.
     for object in ["run", "toolComponent"] {
         schema["definitions"][object]["properties"]["language"] = json!(false);
     }
@@ -174,7 +174,7 @@ const JUNIT: [Element; 9] = [
     Element { name: "system-out", required: &[], optional: &[], children: &[], has_text: true },
 ];
 
-/// What a file of `JUnit` XML holds.
+/// The content of a `JUnit` XML file.
 #[derive(Debug, Default)]
 struct Junit {
     /// Class and name of each test case.
@@ -184,7 +184,7 @@ struct Junit {
     texts: Vec<String>,
 }
 
-/// Reads `JUnit` XML, and holds it to Jenkins' schema.
+/// Reads `JUnit` XML and validates it against Jenkins' schema.
 fn junit(text: &str) -> Junit {
     let mut reader = quick_xml::Reader::from_str(text);
     let mut junit = Junit::default();
@@ -363,7 +363,7 @@ fn sarif_has_the_rules_that_fired_with_their_pages() {
     }
 }
 
-/// So many LISTs, one each second.
+/// `count` LISTs, one per second.
 fn polls(count: u32) -> String {
     let user = "system:serviceaccount:team-a:operator";
     (0..count).map(|number| event(number, user, "operator/1", "/api/v1/pods?limit=1")).collect()
@@ -449,7 +449,7 @@ fn junit_has_a_test_case_for_each_case() {
 }
 
 #[test]
-fn without_findings_it_is_said_what_was_judged() {
+fn formats_without_findings_name_the_judged_input() {
     let dir =
         directory(&event(0, "alice", "tool/1", "/api/v1/pods"), "select: [KT101]\nkubeVersion: 1.30.4\n");
     for name in ["markdown", "github", "junit", "sarif"] {
@@ -567,7 +567,7 @@ fn hostile_names_stay_text_in_markdown() {
     is_well_formed(&page);
 }
 
-/// Checks that Markdown holds no HTML but what folds details and breaks lines, closes all of it, and links nothing.
+/// Checks Markdown: its only HTML folds details and breaks lines, all tags are closed, and there are no links.
 fn is_well_formed(page: &str) {
     let mut plain = String::new();
     let (mut in_code, mut depth) = (false, 0);

@@ -1,5 +1,5 @@
-//! The fuzz targets' bodies on stable Rust: some thousand inputs in each run of the tests, where a fuzzer tries
-//! millions (`cargo +nightly fuzz run line`).
+//! The fuzz targets' bodies on stable Rust. Each test run tries some thousand inputs; a fuzzer tries millions
+//! (`cargo +nightly fuzz run line`).
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -27,7 +27,8 @@ mod strange;
 #[path = "../benches/support/synth/mod.rs"]
 mod synth;
 
-/// Lines of a log; in front the few of requests that leave three, so that two of one request meet often.
+/// Lines of a log. The first ones belong to requests with three lines, so two lines of one request are often
+/// adjacent.
 static LINES: LazyLock<Vec<String>> = LazyLock::new(|| {
     let mut lines: Vec<String> = synth::Log::new(7, 60).take(6_000).collect();
     let id = |line: &str| line.split("\"auditID\":\"").nth(1).map(|rest| rest[..36].to_owned());
@@ -59,7 +60,7 @@ enum Damage {
     Swap(&'static str, &'static str),
 }
 
-/// Values that are JSON and yet not what an event holds in that place.
+/// Valid JSON values with the wrong type for their field.
 const SWAPS: [(&str, &str); 15] = [
     ("ResponseComplete", "Panic"),
     ("ResponseComplete", "ResponseStarted"),
@@ -121,7 +122,7 @@ impl Damage {
     }
 }
 
-/// Parts of inventories in each form, and what does not belong there.
+/// Parts of inventories in each format, and foreign text.
 fn inventory_part() -> impl Strategy<Value = String> {
     const PARTS: [&str; 16] = [
         "resource,objects,bytesPerObject\n",

@@ -1,4 +1,4 @@
-//! Gates of a CI job: what `--fail-on` and `--require-requests` count, and what they say.
+//! Gates of a CI job: the counts and messages of `--fail-on` and `--require-requests`.
 
 use serde_json::json;
 
@@ -65,7 +65,7 @@ fn lists_of_an_informer_do_not_trip_a_gate() {
 }
 
 #[test]
-fn what_the_policy_suppresses_does_not_trip_a_gate() {
+fn suppressed_findings_do_not_trip_a_gate() {
     let dir = dir();
     let policy = |rule: &str, client: &str, shape: &str| {
         format!(
@@ -78,7 +78,7 @@ fn what_the_policy_suppresses_does_not_trip_a_gate() {
         ("list-from-etcd", "*", "*", true),
         ("KT101", "other", "*", false),
         ("KT101", "poller", "list nodes*", false),
-        // A rule that says nothing of LISTs.
+        // A rule that does not judge LISTs.
         ("get-from-etcd", "poller", "*", false),
         ("shared-identity", "poller", "*", false),
     ] {
@@ -125,7 +125,7 @@ fn a_gate_takes_rules_by_id_name_and_family() {
 }
 
 #[test]
-fn a_list_right_before_the_end_of_the_time_range_is_an_informers() {
+fn a_list_right_before_the_end_of_the_time_range_counts_as_an_informers() {
     let dir = dir();
     for before in ["2026-03-02T10:00:02Z", "2026-03-02T10:00:01Z"] {
         let (code, err) = run(&dir, &["--fail-on", "etcd-list", "--user", "informer", "--before", before]);

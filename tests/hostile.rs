@@ -1,4 +1,4 @@
-//! What clients choose, through every format: no terminal is driven, no runner commanded, no secret shown.
+//! Hostile client text in every format: no terminal escapes, no workflow commands, no secrets.
 
 use std::fs;
 use std::path::Path;
@@ -6,16 +6,16 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-/// In each secret of this test, in plain or behind base64 and escapes.
+/// A word in each secret of this test, plain or encoded in base64 and escapes.
 const SECRET: &str = "hunter2";
-/// A JWT whose parts are of the secret.
+/// A JWT whose parts contain the secret.
 const JWT: &str = "eyJhbGciOiJIUzI1NiJ9.eyJwYXNzIjoiaHVudGVyMiJ9.aHVudGVyMi1odW50ZXIy";
-/// What must not be seen of it.
+/// The parts of it that no output may show.
 const OF_JWT: [&str; 3] = ["eyJhbGci", "eyJwYXNz", "aHVudGVy"];
 
 const FORMATS: [&str; 8] = ["text", "json", "markdown", "sarif", "junit", "github", "csv", "ndjson"];
 
-/// What drives terminals, runners and readers.
+/// Text that affects terminals, CI runners and readers.
 const HOSTILE: [&str; 12] = [
     "::error file=a,line=1::b",
     "  ::set-env name=A::b",
@@ -141,7 +141,7 @@ fn etcd_log() -> String {
     keys.enumerate().map(line).collect()
 }
 
-/// Runs the command and hands out what it wrote: standard output, standard error.
+/// Runs the command and returns standard output and standard error.
 fn run(directory: &Path, width: &str, args: &[&str]) -> [(String, String); 2] {
     let output = Command::new(env!("CARGO_BIN_EXE_kubetoll"))
         .args(args)
@@ -154,7 +154,7 @@ fn run(directory: &Path, width: &str, args: &[&str]) -> [(String, String); 2] {
     [("stdout".to_owned(), text(output.stdout)), ("stderr".to_owned(), text(output.stderr))]
 }
 
-/// All that a scan writes, in every format and some widths.
+/// The output of a scan in every format and in some widths.
 fn written() -> Vec<(String, String)> {
     let dir = tempfile::tempdir().expect("a directory");
     let lines: String = events().iter().map(|event| event.to_string() + "\n").collect();
@@ -186,7 +186,7 @@ fn written() -> Vec<(String, String)> {
     all
 }
 
-/// What `classify` says of each target, to people and to programs.
+/// The text and JSON output of `classify` for each target.
 fn classified() -> Vec<(String, String)> {
     let dir = tempfile::tempdir().expect("a directory");
     let hostile = HOSTILE.iter().filter(|text| !text.contains('\0'));
@@ -222,7 +222,7 @@ fn no_format_drives_a_terminal_or_hides_anything() {
         let seen = match &*name {
             "json" | "ndjson" => "\\u3164",
             "text stdout 200" | "csv" => "\\u{3164}",
-            // Of many clients of one program they name the worst ones.
+            // For many clients of one program, these formats name only the worst ones.
             "markdown" | "summary" => "\\u{",
             _ => "",
         };
@@ -269,7 +269,7 @@ fn no_format_shows_a_secret() {
 }
 
 #[test]
-fn answers_of_classify_hold_no_unsafe_character() {
+fn classify_output_has_no_unsafe_character() {
     use std::io::Write;
     let mut child = Command::new(env!("CARGO_BIN_EXE_kubetoll"))
         .args(["classify", "--stdin"])

@@ -1,4 +1,4 @@
-//! Files as they lie about: what is not a file, what can't be read, what is there twice, and what means to fill memory.
+//! Unusual inputs: pipes and links, unreadable files, duplicates, and files that try to fill memory.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -78,7 +78,7 @@ fn links_in_circles_and_to_nothing_are_named_and_the_rest_is_read() {
 }
 
 #[test]
-fn files_that_are_no_logs_are_named_by_kind_with_the_command_that_helps() {
+fn files_that_are_not_logs_are_named_by_kind_with_the_command_that_helps() {
     let utf16: Vec<u8> = events(0..1).encode_utf16().flat_map(u16::to_le_bytes).collect();
     let files: [(&str, &[u8]); 9] = [
         ("logs/one.xz", b"\xfd7zXZ\0\0\x04"),
@@ -122,7 +122,7 @@ fn files_that_are_no_logs_are_named_by_kind_with_the_command_that_helps() {
 }
 
 #[test]
-fn what_may_not_be_read_is_named_and_the_rest_is_read() {
+fn unreadable_files_are_named_and_the_rest_is_read() {
     use std::os::unix::fs::PermissionsExt;
     let dir = Dir::with(&[
         ("logs/a.log", events(0..3).as_bytes()),
@@ -172,7 +172,7 @@ fn a_file_that_is_written_to_while_it_is_read_has_an_end() {
 }
 
 #[test]
-fn many_files_without_anything_cost_nothing() {
+fn many_empty_files_cost_nothing() {
     let dir = Dir::with(&[("logs/a.log", events(0..1).as_bytes())]);
     for number in 0..20_000 {
         fs::write(dir.path().join(format!("logs/{number}")), b"").expect("a file");
@@ -185,7 +185,7 @@ fn many_files_without_anything_cost_nothing() {
     assert!(peak < 150, "{peak} MiB");
 }
 
-/// The report of a scan, and the most memory that it took, in MiB.
+/// The report of a scan, and its peak memory in MiB.
 fn measured(dir: &Dir, args: &[&str]) -> (Value, u64) {
     let mut all = vec!["scan", "--format", "json", "--no-progress", "--threads", "2"];
     all.extend(args);
@@ -215,7 +215,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().expect("writes to memory")
 }
 
-/// A first part, so many MiB of one byte, and a last part, as members of a gzip file.
+/// A gzip file of three members: a first part, `count` MiB of one byte, and a last part.
 fn bomb(before: &str, byte: u8, count: usize, after: &str) -> Vec<u8> {
     let piece = gzip(&vec![byte; 1 << 20]).repeat(count);
     [gzip(before.as_bytes()), piece, gzip(after.as_bytes())].concat()
@@ -277,7 +277,7 @@ fn a_long_query_takes_a_few_times_its_length() {
 }
 
 #[test]
-fn bytes_that_can_not_be_read_are_counted_and_named() {
+fn unread_bytes_are_counted_and_named() {
     let head = r#"{"kind":"EventList","items":["#;
     let list = format!("{head}{},{},{}]}}", event(1), event(2).replace("\"stage\":", "\"stage:"), event(3));
     let line = format!("{}\n{}\n", event(4), "x".repeat(2 << 20));
@@ -288,7 +288,7 @@ fn bytes_that_can_not_be_read_are_counted_and_named() {
     assert_eq!(input["events"], 3, "{input}");
     assert_eq!(input["bytes"].as_u64(), Some((list.len() + line.len()) as u64));
     let unread = |source: usize| input["sources"][source]["unreadBytes"].as_u64().expect("a number");
-    // Commas around the damaged event, and the brackets that close the list.
+    // Unread bytes: the commas around the damaged event, and the brackets that close the list.
     assert!((head.len() as u64 + damaged..=head.len() as u64 + damaged + 4).contains(&unread(0)), "{input}");
     assert_eq!(unread(1), long);
     assert_eq!(input["unreadBytes"].as_u64(), Some(unread(0) + long));
@@ -320,7 +320,7 @@ fn many_small_things_on_a_line_fill_no_memory() {
 }
 
 #[test]
-fn quotes_in_quotes_end_somewhere() {
+fn hostile_nesting_loses_no_other_event() {
     let text = [
         event(1),
         "\"".repeat(400_000),
@@ -337,11 +337,11 @@ fn quotes_in_quotes_end_somewhere() {
 }
 
 #[test]
-fn of_many_torn_files_a_few_are_named() {
+fn many_truncated_files_are_named_only_in_part() {
     let packed = gzip(events(0..100).as_bytes());
     let dir = Dir::with(&[]);
     for number in 0..40 {
-        // Of different content, so that none is a copy.
+        // The contents differ, so no file is a copy of another.
         dir.write(&format!("{number:02}.gz"), &packed[..packed.len() - 20 - number]);
     }
     let text = dir.text(&[".", "--details"]);
@@ -432,7 +432,7 @@ fn a_request_that_two_servers_log_is_in_both_logs() {
 }
 
 #[test]
-fn the_form_may_be_named() {
+fn input_format_may_be_given() {
     let line = |number| format!("2026-07-23T10:00:00Z stdout F {}", event(number));
     let cri = (0..3).map(line).collect::<Vec<_>>().join("\n");
     let dir = Dir::with(&[
@@ -463,7 +463,7 @@ fn the_form_may_be_named() {
 }
 
 #[test]
-fn parts_of_lines_are_of_the_form_that_is_named() {
+fn parts_of_lines_have_the_given_format() {
     let text = event(1);
     let (one, two) = text.split_at(100);
     let at = "2026-07-23T10:00:00Z stdout";
@@ -474,7 +474,7 @@ fn parts_of_lines_are_of_the_form_that_is_named() {
 }
 
 #[test]
-fn a_year_may_be_named() {
+fn year_may_be_given() {
     let line = "I0723 10:00:01.000000       1 httplog.go:134] \"HTTP\" verb=\"LIST\" URI=\"/api/v1/pods\" \
                 latency=\"1s\" userAgent=\"a/1\" srcIP=\"10.0.0.7:4000\" resp=200\n";
     let dir = Dir::with(&[("kube-apiserver.log", line.as_bytes())]);
@@ -492,7 +492,7 @@ fn a_year_may_be_named() {
 }
 
 #[test]
-fn lines_of_other_components_are_no_damage() {
+fn lines_of_other_components_do_not_count_as_damage() {
     let tail = |stream: &str, line: &str| format!("2026-07-23T10:00:00.000000+00:00 {stream} {line}\n");
     let log = [
         tail("kube-apiserver-audit-0f3a", &event(1)),
@@ -512,12 +512,12 @@ fn lines_of_other_components_are_no_damage() {
 }
 
 #[test]
-fn what_a_cloud_leaves_out_is_said() {
+fn fields_that_a_cloud_omits_are_noted() {
     let azure = |category: &str, number: u32| {
         json!({"category": category, "operationName": "x", "time": "2026-07-23T10:00:00Z",
                "properties": {"log": event(number) + "\n", "stream": "stdout", "pod": "p"}})
     };
-    // A cut line has lost its end, and is as long as CloudWatch lets it be.
+    // The line has lost its end, and has CloudWatch's maximum length.
     let long = event(1).replacen("\"level\"", &format!("\"x\":\"{}\",\"level\"", "y".repeat(300_000)), 1);
     let cut = format!("2026-07-23T10:00:00.000000+00:00 kube-apiserver-audit-0f3a {}\n", &long[..262_118]);
     let gke = json!({
@@ -551,7 +551,7 @@ fn what_a_cloud_leaves_out_is_said() {
 }
 
 #[test]
-fn nothing_in_an_envelope_vanishes() {
+fn every_record_in_an_envelope_is_counted() {
     let insights = json!({"results": [
         [{"field": "@timestamp", "value": "x"}, {"field": "@message", "value": event(1)}],
         [{"field": "@ptr", "value": "x"}], [],
@@ -565,7 +565,7 @@ fn nothing_in_an_envelope_vanishes() {
         (insights.to_string(), 1, 3),
         (otlp.to_string(), 1, 3),
         (collector.to_string(), 1, 1),
-        // The event in a torn string is whole.
+        // The event in the truncated string is complete.
         (format!("{}\n{}", event(1), &torn[..torn.len() - 1]), 2, 3),
     ] {
         let dir = Dir::with(&[("log", log.as_bytes())]);
@@ -576,7 +576,7 @@ fn nothing_in_an_envelope_vanishes() {
 }
 
 #[test]
-fn names_of_files_and_forms_can_not_drive_the_terminal() {
+fn names_of_files_and_formats_cannot_drive_the_terminal() {
     let name = "a\u{1b}[31m\u{202e}.log";
     let log = format!("{}\n{{\"torn\n", event(1));
     let dir = Dir::with(&[(name, log.as_bytes()), ("b\u{7}.log", b"x\n")]);
@@ -666,7 +666,7 @@ fn limits_that_memory_cannot_hold_are_refused_before_work_starts() {
     }
     let (code, message) = run("--max-line 256 --threads 2");
     assert_eq!(code, Some(0), "{message}");
-    // What needs no more than the defaults is not refused where these are not.
+    // Limits below the defaults are accepted if the defaults are.
     for limits in ["", "--threads 1", "--max-line 64", "--max-line 1"] {
         let (code, message) = run_in(300_000, limits);
         assert_eq!(code, Some(0), "{limits}: {message}");

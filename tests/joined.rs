@@ -22,7 +22,7 @@ struct Event {
     value: Value,
 }
 
-/// Requests of the recorded log that ended, and no watches: those have two lines in an access log.
+/// Requests of the recorded log that ended. Watches are left out, because they have two lines in an access log.
 fn recorded() -> Vec<Event> {
     let mut text = String::new();
     MultiGzDecoder::new(AUDIT).read_to_string(&mut text).expect("gzip");
@@ -40,7 +40,7 @@ fn text<'e>(event: &'e Value, key: &str) -> &'e str {
     event[key].as_str().unwrap_or_default()
 }
 
-/// `MMDD hh:mm:ss.micros` of an event's end, `later` so many microseconds.
+/// The end of an event plus `later` microseconds, as `MMDD hh:mm:ss.micros`.
 fn klog_time(event: &Value, later: u32) -> String {
     let at = text(event, "stageTimestamp");
     let micros: u32 = at[20..26].parse().expect("microseconds");
@@ -62,12 +62,12 @@ fn access(event: &Value, later: u32) -> String {
     )
 }
 
-/// The same of a request that the audit log lacks.
+/// The access log's line of a request that the audit log lacks.
 fn unaudited(event: &Value, number: usize) -> String {
     access(event, 0).replace(text(event, "auditID"), &format!("{number:036}"))
 }
 
-/// A log of both: the audit log, the access log with three more requests.
+/// The audit log, and the access log with three more requests.
 fn logs() -> (Vec<Event>, String, String) {
     let events = recorded();
     let audit: String = events.iter().map(|event| &*event.line).collect();
@@ -114,7 +114,7 @@ fn a_request_in_both_logs_counts_once() {
     assert_eq!(count(&input["events"]), 2 * events.len() + 3);
     assert_eq!((count(&input["joined"]), count(&input["requests"])), (events.len(), events.len() + 3));
     assert_eq!((count(&input["notJoined"]), count(&input["duplicates"])), (0, 0));
-    // Who asked is known from the audit log alone; of the others there is the user agent.
+    // Only the audit log names the users. The other requests have a user agent only.
     let alone = dir.report(&["a.log", "--year", "2026"]);
     let identities = |report: &Value| -> Vec<(String, u64)> {
         clients(report, |client| !is_user_agent(client))
@@ -159,7 +159,7 @@ fn neither_order_nor_names_nor_threads_matter() {
 }
 
 #[test]
-fn on_a_pipe_the_access_log_is_left_out_and_it_is_said() {
+fn access_log_on_a_pipe_is_left_out_with_a_note() {
     let (events, audit, lines) = logs();
     let dir = Dir::with(&[]);
     let report = dir.report_of(&["-", "--year", "2026"], (audit + &lines).as_bytes());
@@ -168,7 +168,7 @@ fn on_a_pipe_the_access_log_is_left_out_and_it_is_said() {
     assert_eq!(count(&input["requests"]), events.len());
     assert!(input["notes"].to_string().contains("On a pipe, it cannot match them"), "{}", input["notes"]);
     assert_eq!(seats(&clients(&report, |_| true)), 0);
-    // Alone, nothing has to be joined.
+    // A single log needs no join.
     let report = dir.report_of(&["-", "--year", "2026"], lines.as_bytes());
     assert_eq!(count(&report["input"]["requests"]), events.len() + 3);
 }
@@ -176,7 +176,7 @@ fn on_a_pipe_the_access_log_is_left_out_and_it_is_said() {
 #[test]
 fn the_two_lines_of_a_request_count_once() {
     let events = recorded();
-    // The second line comes a little later, and others may come between.
+    // The second line is a little later, and other lines may be between.
     let mut lines = String::new();
     for pair in events.chunks(2) {
         for later in [0, 800] {
@@ -243,7 +243,7 @@ fn seats_go_to_the_shape_of_the_status_in_any_order() {
     let events = recorded();
     let list = events.iter().find(|event| text(&event.value, "verb") == "list").expect("a list");
     let refused = with(list, "/responseStatus/code", json!(403));
-    // Both have one ID: the client chose it.
+    // Both have the same audit ID, because the client chose it.
     let served =
         with(&with(list, "/user/username", json!("other")), "/auditID", refused.value["auditID"].clone());
     let lines = [received(&refused), access(&refused.value, 0), refused.line.clone(), served.line.clone()];
@@ -262,7 +262,7 @@ fn seats_go_to_the_shape_of_the_status_in_any_order() {
 }
 
 #[test]
-fn of_two_lines_the_one_with_seats_is_heard() {
+fn the_line_with_seats_wins_over_the_one_without() {
     let events = recorded();
     let event = &events[0].value;
     let (first, second) = (access(event, 0), access(event, 800));
@@ -281,7 +281,7 @@ fn of_two_lines_the_one_with_seats_is_heard() {
 }
 
 #[test]
-fn what_filters_leave_out_is_counted_as_that_alone() {
+fn filtered_events_count_as_filtered_only() {
     let (events, audit, lines) = logs();
     let dir = Dir::with(&[("a.log", audit.as_bytes()), ("b.log", lines.as_bytes())]);
     for filter in [["--user", "system:*"], ["--user", "nobody"], ["--verb", "list"], ["--verb", "-get"]] {
@@ -294,7 +294,7 @@ fn what_filters_leave_out_is_counted_as_that_alone() {
 }
 
 #[test]
-fn traces_tell_how_many_items_a_list_had() {
+fn traces_show_how_many_items_a_list_had() {
     let events = recorded();
     let lists: Vec<&Event> =
         events.iter().filter(|event| text(&event.value, "verb") == "list").take(2).collect();
@@ -319,7 +319,7 @@ fn traces_tell_how_many_items_a_list_had() {
     let report = dir.report(&["a.log", "b.log", "--year", "2026"]);
     assert_eq!(count(&report["input"]["requests"]), events.len());
     assert_eq!(report["input"]["foreign"], json!({"trace-line": 6}));
-    // Traces alone are worth a report.
+    // A log with traces only gives a report too.
     let alone = dir.report(&["b.log"]);
     assert_eq!((count(&alone["input"]["events"]), alone["traces"].as_array().map(Vec::len)), (0, Some(2)));
     let shapes = report["clients"].as_array().expect("clients").iter();

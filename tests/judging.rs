@@ -1,4 +1,5 @@
-//! The engine of rules against a naive twin, and the numbers that rules see against logs that are counted by hand.
+//! Compares the rule engine with a naive implementation, and the numbers for rules with logs that are counted
+//! by hand.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
@@ -22,7 +23,7 @@ use serde_json::json;
 
 const VERSION: KubeVersion = KubeVersion::new(30, 4);
 
-/// The accounts of a log, and what was read.
+/// The judged clients of a log, and its input counts.
 fn accounts(log: &str) -> (JudgedClients, InputCounts) {
     let settings = Settings::default();
     let timeline = ServerTimeline::always(VERSION);
@@ -50,7 +51,7 @@ struct Request<'a> {
     millis: u32,
 }
 
-/// A request's events, its arrival too.
+/// A request's events, with RequestReceived.
 fn events(requests: &[Request<'_>]) -> String {
     let mut log = String::new();
     for (number, request) in requests.iter().enumerate() {
@@ -98,10 +99,10 @@ fn threshold(value: f64) -> Value<'static> {
     if value.fract() == 0.0 { Value::Int(value as i64) } else { Value::Double(value) }
 }
 
-/// A finding by what tells it apart, and its requests.
+/// A finding's identifying fields, and its requests.
 type Found = BTreeSet<(String, String, usize, Vec<String>, String)>;
 
-/// Each condition on each row, each level on each group; nothing is remembered.
+/// Evaluates each condition on each row and each level on each group, without a cache.
 fn naively(judged: &JudgedClients, rules: &[Rule]) -> Found {
     let whole = ClientTotals::new(judged);
     let mut all: Vec<(usize, RowFacts<'_>)> = Vec::new();
@@ -169,7 +170,7 @@ fn naively(judged: &JudgedClients, rules: &[Rule]) -> Found {
 }
 
 #[test]
-fn remembered_answers_are_those_of_asking_each_time() {
+fn cached_conditions_equal_uncached_evaluation() {
     let log = fs::read_to_string("fixtures/logs/mixed.jsonl").expect("a log");
     let mut all = log;
     for entry in fs::read_dir("fixtures/rules").expect("the fixtures") {
@@ -185,7 +186,7 @@ fn remembered_answers_are_those_of_asking_each_time() {
     let quick: Found = results
         .findings
         .iter()
-        // Those on the clients of a program together are not on one client.
+        // Findings on all clients of a program are not findings on one client.
         .filter(|finding| finding.program.is_none())
         .filter_map(|finding| {
             let requests = finding.stats.iter().find(|(name, _)| *name == "requests")?;
@@ -216,7 +217,7 @@ fn everything(group_by: &str, matches: &str, level: &str) -> Rule {
 }
 
 #[test]
-fn cel_is_asked_once_for_each_combination_of_facts() {
+fn cel_runs_once_for_each_combination_of_facts() {
     let users: Vec<String> = (0..40).map(|user| format!("user-{user}")).collect();
     let mut requests = Vec::new();
     for user in &users {
@@ -231,19 +232,19 @@ fn cel_is_asked_once_for_each_combination_of_facts() {
         let judged = judge(&judged, &input, &[everything("[client, resource]", matches, level)], &[]);
         (judged.runs, judged.findings.len())
     };
-    // Two verbs; then one number of requests a group: 1 for secrets, 2 for pods.
+    // One evaluation for each verb, then one for each number of requests in a group: 1 for secrets, 2 for pods.
     assert_eq!(
         runs("request.verb.matches('^[^x]')", "true && [0].all(few, stats.requests > few)"),
         (2 + 2, 80)
     );
-    // Each side of && by itself, the right one on what the left one holds for.
+    // Each side of && is evaluated separately, the right one only where the left one is true.
     let (verb, resource) = ("request.verb.matches('list')", "request.resource.matches('pods')");
     assert_eq!(runs(&format!("{verb} && {resource}"), "true"), (2 + 2, 40));
     assert_eq!(
         runs(&format!("{verb} && client.kind == 'user'"), "client.identity.matches('')"),
         (2 + 40, 80)
     );
-    // And not at all where that is not needed.
+    // Conditions that are not needed are not evaluated.
     assert_eq!(runs("request.verb == 'list' && client.kind == 'user'", "stats.requests > 0"), (0, 80));
 }
 
@@ -268,7 +269,7 @@ fn statistics_are_those_of_the_log() {
         millis: 5,
     };
     let mut requests: Vec<Request<'_>> = (0..30).map(|n| list(n, 200, 100)).collect();
-    // The last two of these have no end.
+    // The last two requests have no end in the log.
     requests.extend((0..6).map(|n| list(300 + n, if n < 4 { 504 } else { 0 }, 59_500)));
     requests.extend((0..5).map(|n| get(600 + n, "/api/v1/namespaces/a/pods/one")));
     requests.extend((0..2).map(|n| get(700 + n, "/api/v1/namespaces/b/pods/two")));
@@ -380,7 +381,7 @@ fn deprecated_apis_are_counted_with_their_release() {
 }
 
 #[test]
-fn what_cel_cannot_tell_of_a_value_is_reported_and_not_a_finding() {
+fn failed_conditions_are_reported_and_give_no_finding() {
     let requests =
         [Request { at: 0, user: "u", agent: "a/1", verb: "list", uri: "/api/v1/pods", code: 200, millis: 1 }];
     let (judged, input) = accounts(&events(&requests));

@@ -1,4 +1,4 @@
-//! Load: what ranks clients, what it leaves out, and what counts as a write to etcd.
+//! Load: how it ranks clients, what it excludes, and which requests count as writes to etcd.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ mod command;
 
 use command::Dir;
 
-/// A request, and what a line of the log says of it.
+/// A request and its fields in the log line.
 struct Request<'a> {
     user: &'a str,
     verb: &'a str,
@@ -54,7 +54,7 @@ fn clients(report: &Value) -> Vec<(&str, u64)> {
     clients.map(|client| (client["identity"].as_str().expect("a name"), told(client))).collect()
 }
 
-/// The shares of all parts of a list, added.
+/// The sum of the shares of a list.
 fn shares<'r>(parts: impl Iterator<Item = &'r Value>) -> f64 {
     parts.map(|part| part["load"]["share"].as_f64().expect("a share")).sum()
 }
@@ -62,7 +62,7 @@ fn shares<'r>(parts: impl Iterator<Item = &'r Value>) -> f64 {
 const POD: &str = "/api/v1/namespaces/a/pods/p";
 
 #[test]
-fn writes_are_counted_where_etcd_is_written() {
+fn only_writes_to_etcd_are_counted() {
     for (verb, uri, status, writes) in [
         ("create", "/api/v1/namespaces/a/pods", 201, 1),
         ("update", POD, 200, 1),
@@ -94,7 +94,7 @@ fn writes_are_counted_where_etcd_is_written() {
 }
 
 #[test]
-fn request_time_ranks_clients_and_leaves_watches_and_queues_out() {
+fn request_time_ranks_clients_without_watches_and_queues() {
     let slow = |user, millis, queue: &str| Request {
         millis,
         annotations: json!({
@@ -128,7 +128,7 @@ fn request_time_ranks_clients_and_leaves_watches_and_queues_out() {
 }
 
 #[test]
-fn an_access_line_tells_the_wait_in_a_queue() {
+fn an_access_line_shows_the_wait_in_a_queue() {
     let line = r#"I0723 10:00:09.000000       1 httplog.go:134] "HTTP" verb="LIST" URI="/api/v1/pods" latency="9s" userAgent="agent/v1" audit-ID="a" srcIP="10.0.0.1:5" apf_pl="workload-low" apf_fs="x" apf_iseats=1 apf_fseats=0 apf_additionalLatency="0s" fl_priorityandfairness="8s" apf_execution_time="900ms" resp=200"#;
     let told = report(&format!("{line}\n"), None, &["--year", "2026"]);
     assert_eq!(clients(&told), [("agent (private address)", 1_000_000)]);
@@ -176,7 +176,7 @@ fn a_namespace_is_weighed_by_the_objects_that_the_log_names_in_it() {
     };
     let told = report(&log(named().chain(lists())), Some(inventory), &[]);
     let estimate = |objects| (objects, "estimate".to_owned());
-    // 55, 7 and 1 of 60 named objects and one more for each of the 20 namespaces.
+    // 55, 7 and 1 named objects, from 60 names plus one for each of the 20 namespaces.
     assert_eq!(etcd(&told, "big"), estimate(688));
     assert_eq!(etcd(&told, "small"), estimate(88));
     assert_eq!(etcd(&told, "unseen"), estimate(13));
@@ -191,7 +191,7 @@ fn a_namespace_is_weighed_by_the_objects_that_the_log_names_in_it() {
 }
 
 #[test]
-fn an_estimate_is_printed_as_one() {
+fn an_estimate_is_marked_as_one() {
     let inventory = "resource,objects,bytesPerObject\npods,1000,\nnamespaces,20,\n";
     let log = log([
         request("system:node:n", "patch", "/api/v1/namespaces/big/pods/p/status"),
@@ -204,7 +204,7 @@ fn an_estimate_is_printed_as_one() {
 }
 
 #[test]
-fn totals_are_exact_where_shapes_are_folded() {
+fn totals_are_exact_if_shapes_are_folded() {
     let uris: Vec<String> = (0..1_500)
         .flat_map(|number| {
             let list = format!("/apis/g{number}.example.com/v1/things");
@@ -234,7 +234,7 @@ fn totals_are_exact_where_shapes_are_folded() {
 }
 
 #[test]
-fn totals_by_version_are_exact_where_shapes_are_folded() {
+fn totals_by_version_are_exact_if_shapes_are_folded() {
     let uris: Vec<String> =
         (0..1_500).map(|number| format!("/apis/g{number}.example.com/v1/things")).collect();
     let log = log(uris.iter().map(|uri| request("crawler", "list", uri)));

@@ -1,5 +1,5 @@
-//! What a gate says and what outputs do where something is wrong with them: a closed reader, a policy file that leads
-//! nowhere, filters that pass nothing, two outputs in one file, an output that is an input, a signal.
+//! Gates and outputs under failures: a closed reader, a dangling policy file, filters that pass nothing, two
+//! outputs to one file, an output that is an input, and a signal.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -30,7 +30,7 @@ fn event(id: usize, user: &str, uri: &str, agent: &str) -> Value {
     })
 }
 
-/// LISTs from etcd by many clients: a report that no pipe holds.
+/// LISTs from etcd by many clients. The report is larger than a pipe's buffer.
 fn log(directory: &Path, clients: usize) {
     let events = (0..clients).map(|id| {
         let user = format!("system:serviceaccount:shop-{id}:poller");
@@ -183,7 +183,7 @@ fn a_stage_of_feature_gates_decides_as_its_gates() {
     assert!(err.contains("'x' is not an etcd version"), "{err}");
 }
 
-/// Each file's name with what it holds.
+/// Each file's name and content.
 fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
     let mut files: Vec<(String, Vec<u8>)> = fs::read_dir(directory)
         .expect("the directory")
@@ -317,7 +317,7 @@ fn a_directory_scan_leaves_out_partial_files() {
     assert_eq!(report["input"]["notRead"]["count"], 1);
 }
 
-/// A run that a signal meets while it writes a table whose reader is slow, a partial file beside it.
+/// A run that gets a signal while it writes a table to a slow reader. A partial file is beside the table.
 #[cfg(target_os = "linux")]
 fn signaled(signal: &str, wrapper: &[&str]) -> (Option<i32>, usize) {
     use std::os::unix::process::ExitStatusExt;
@@ -338,7 +338,7 @@ fn signaled(signal: &str, wrapper: &[&str]) -> (Option<i32>, usize) {
         names.filter(|entry| entry.file_name().to_string_lossy().ends_with(".partial")).count()
     };
     let begun = Instant::now();
-    // The check before the work makes one too, for a moment: the one that stays is waited for.
+    // The check before the scan also creates a partial file for a moment. Wait for the one that stays.
     let mut seen = 0;
     while seen < 3 && begun.elapsed() < Duration::from_mins(1) && child.try_wait().expect("a child").is_none()
     {
@@ -354,7 +354,7 @@ fn signaled(signal: &str, wrapper: &[&str]) -> (Option<i32>, usize) {
 #[cfg(target_os = "linux")]
 fn a_signal_leaves_no_partial_file() {
     for (signal, number) in [("-INT", 2), ("-TERM", 15), ("-HUP", 1)] {
-        // A run may end before the signal. A shell starts background jobs with SIGINT ignored.
+        // A run may end before the signal. Also, a shell starts background jobs with SIGINT ignored.
         let run = || signaled(signal, &["env", "--default-signal"]);
         let ended = (0..5).map(|_| run()).find(|(by, _)| by.is_some());
         assert_eq!(ended, Some((Some(number), 0)), "{signal}");

@@ -1,4 +1,4 @@
-//! Requests a minute: in the JSON, and as they are drawn for a person.
+//! Requests per minute, in the JSON and as lines of blocks.
 
 use std::fs;
 use std::process::Command;
@@ -16,7 +16,7 @@ mod run;
 const POLLER: &str = "system:serviceaccount:monitoring:poller";
 const FIRST: i64 = 1_795_206_960_000_000;
 
-/// A LIST of pods from etcd, so many minutes after 2026-11-20 20:36 UTC.
+/// A LIST of pods from etcd, `minute` minutes after 2026-11-20 20:36 UTC.
 fn event(minute: i64, number: usize, user: &str, uri: &str, stage: &str) -> String {
     let at = |micros: i64| {
         let at = FIRST + minute * 60_000_000 + micros;
@@ -32,7 +32,7 @@ fn event(minute: i64, number: usize, user: &str, uri: &str, stage: &str) -> Stri
     event.to_string() + "\n"
 }
 
-/// So many LISTs of a user in each minute.
+/// LISTs of a user, with the number for each minute.
 fn lists(user: &str, uri: &str, minutes: impl IntoIterator<Item = (i64, usize)>) -> String {
     let minutes = minutes.into_iter();
     let lists = minutes.flat_map(|(minute, count)| (0..count).map(move |number| (minute, number)));
@@ -58,7 +58,7 @@ fn json(log: &str) -> Value {
     serde_json::from_str(&scan(log, &["--format", "json"], "80")).expect("JSON")
 }
 
-/// The lines of the page that begin like this, cut from there.
+/// The lines of the page after this prefix.
 fn lines<'p>(page: &'p str, title: &str) -> Vec<&'p str> {
     page.lines().filter_map(|line| line.trim_start().strip_prefix(title)).map(str::trim).collect()
 }
@@ -107,7 +107,7 @@ fn a_line_that_fits_has_a_column_for_each_minute() {
 fn a_short_log_has_a_peak_and_no_line() {
     let page = scan(&lists(POLLER, "/api/v1/pods", [(0, 20), (1, 60)]), &[], "80");
     assert_eq!(lines(&page, "Requests  "), ["peak 60 a minute at 20:37 UTC"]);
-    // No read of it reached etcd.
+    // The server read none of its requests from etcd.
     let cached = lists(POLLER, "/api/v1/pods?limit=5&resourceVersion=0", [(0, 60), (4, 60)]);
     let page = scan(&cached, &[], "80");
     assert_eq!(lines(&page, "Requests  "), ["█▁▁▁█  peak 60 a minute at 20:36 UTC"]);
@@ -115,7 +115,7 @@ fn a_short_log_has_a_peak_and_no_line() {
 }
 
 #[test]
-fn a_long_log_has_wider_columns_of_which_the_busiest_minute_counts() {
+fn a_long_log_has_wider_columns_with_their_busiest_minute() {
     let burst = [(101, 300)];
     let log = lists(POLLER, "/api/v1/pods", (0..480).step_by(4).map(|minute| (minute, 1)).chain(burst));
     for (width, columns, step) in [("80", 40, 12), ("160", 69, 7)] {
@@ -125,7 +125,7 @@ fn a_long_log_has_wider_columns_of_which_the_busiest_minute_counts() {
         assert_eq!(line.chars().count(), columns, "{told:?}");
         assert_eq!(line.chars().position(|c| c == '█'), Some(101 / step), "{told:?}");
         assert_eq!(line.matches('█').count(), 1, "{told:?}");
-        // The log goes on after midnight.
+        // The log continues after midnight.
         let expected = format!("peak 300 a minute at 2026-11-20 22:17 UTC; {step} minutes a column");
         let whole = page.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(whole.contains(&expected), "{words}\n{page}");
@@ -151,13 +151,13 @@ fn a_days_log_has_exact_minutes() {
 }
 
 #[test]
-fn windows_wider_than_a_minute_are_said() {
+fn windows_wider_than_a_minute_are_noted() {
     let steady = lists(POLLER, "/api/v1/pods", (0..1_600).map(|minute| (minute, 1)));
     let burst = lists("alice", "/api/v1/nodes", [(33, 1), (34, 7)]);
     let log = steady.clone() + &burst;
     let report = json(&log);
     let part = |identity: &str, kind: &str, requests: u64| json!({"identity": identity, "kind": kind, "impersonatedBy": null, "requests": requests});
-    // The minute that is exact for the one is not lost in the windows of the other.
+    // A minute that is exact for one shape is not lost in the wider windows of the other.
     let clients = json!([part("alice", "user", 7), part(POLLER, "service-account", 1)]);
     let peak = json!({"at": "2026-11-20T21:10:00Z", "windowMinutes": 2, "requests": 8, "clients": clients});
     assert_eq!(report["totals"]["peak"], peak);
@@ -204,18 +204,18 @@ fn a_clock_that_is_wrong_by_years_does_not_flatten_the_lines() {
             scan(&(log.clone() + &event(minute, 0, POLLER, "/api/v1/pods", "ResponseComplete")), &[], "160");
         let told = lines(&page, "Requests  ");
         assert_eq!(told, [format!("{line}; 1 far from these minutes not drawn")], "{year}");
-        // Of another client, nothing is left out.
+        // The line of another client leaves out nothing.
         let page =
             scan(&(log.clone() + &event(minute, 0, "alice", "/api/v1/pods", "ResponseComplete")), &[], "160");
         assert!(lines(&page, "Requests  ").contains(&line), "{year}: {page}");
     }
-    // A log that is quiet for long is drawn as it is.
+    // A long quiet time is drawn as it is.
     let quiet = lists(POLLER, "/api/v1/pods", [(0, 10), (1_000, 100), (1_001, 100)]);
     assert!(lines(&scan(&quiet, &[], "160"), "Requests  ")[0].starts_with("▂▁"));
 }
 
 #[test]
-fn a_read_from_etcd_is_one_whatever_etcd_said() {
+fn reads_from_etcd_count_with_any_status() {
     let asked = |number: usize, verb: &str, uri: &str, code: u16| {
         let event = event(0, number, "alice", uri, "ResponseComplete");
         event.replace("\"list\"", &format!("\"{verb}\"")).replace(":200", &format!(":{code}"))
@@ -243,7 +243,7 @@ fn a_read_from_etcd_is_one_whatever_etcd_said() {
         let told = (counted.iter().sum::<u64>(), &points[0][2], totals["etcdPeak"].is_object());
         assert_eq!(told, (reads, &json!(reads), reads > 0), "{verb} {uri} {code}");
     }
-    // A share is one of LISTs and GETs, and a watch is none of them.
+    // The share is over LISTs and GETs, so a watch does not count.
     let log: String = (0..40).map(|number| asked(number, "watch", events, 200)).collect();
     let report = json(&(log + &asked(99, "list", pods, 200)));
     let shares: Vec<&Value> = report["findings"]
@@ -257,7 +257,7 @@ fn a_read_from_etcd_is_one_whatever_etcd_said() {
 }
 
 #[test]
-fn arrivals_have_their_minutes_where_a_log_holds_nothing_else() {
+fn a_log_of_request_received_events_has_timelines() {
     let arrivals = |minute: i64, count: usize| -> String {
         (0..count).map(|n| event(minute, n, POLLER, "/api/v1/pods", "RequestReceived")).collect()
     };
@@ -265,7 +265,7 @@ fn arrivals_have_their_minutes_where_a_log_holds_nothing_else() {
     let points = |report: &Value| report["clients"][0]["timelines"][0]["points"].clone();
     let both = json!([["2026-11-20T20:36:00Z", 2, 2], ["2026-11-20T20:41:00Z", 3, 3]]);
     assert_eq!(points(&json(&log)), both);
-    // Where there are ends, a request counts by its end.
+    // If a log has ends, a request counts at its end.
     let ended = log + &event(5, 0, POLLER, "/api/v1/pods", "ResponseComplete");
     assert_eq!(points(&json(&ended)), json!([["2026-11-20T20:41:00Z", 1, 1]]));
 }

@@ -1,4 +1,4 @@
-//! The page that a scan prints: one row a case, 40 lines at most, loads that add up.
+//! The page that a scan prints: one row per case, at most 40 lines, loads that add up.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -46,7 +46,7 @@ struct Request<'a> {
     user: &'a str,
     agent: &'a str,
     uri: &'a str,
-    /// Since the log began.
+    /// Seconds since the start of the log.
     second: u64,
     millis: u64,
 }
@@ -68,7 +68,7 @@ fn event(number: usize, request: &Request<'_>) -> String {
     format!("{event}\n")
 }
 
-/// Clients that each poll a resource of their own from etcd; the first `errors` of them often.
+/// Clients that each poll another resource from etcd. The first `errors` of them poll often.
 fn pollers(clients: usize, errors: usize) -> String {
     let mut log = String::new();
     for client in 0..clients {
@@ -180,7 +180,7 @@ fn page_has_at_most_40_lines_whatever_the_log() {
     assert!(page.contains("more notes: --details"), "{page}");
 }
 
-/// A file of a directory: a log of a server of its own, or something else.
+/// A file of a directory: a log of another server, or a file that is not a log.
 #[derive(Debug, Clone)]
 enum File {
     Log { minor: u64, pollers: usize },
@@ -264,7 +264,7 @@ fn load_of_a_case_is_the_same_number_in_every_format() {
 }
 
 #[test]
-fn filters_that_leave_no_request_are_said_in_one_line() {
+fn filters_that_leave_no_request_are_reported_in_one_line() {
     let page = page_of(&quiet(), &["--user", "nobody"], "100");
     assert!(page.ends_with("\n\nThe filters left no request, so nothing was judged.\n"), "{page}");
     assert!(!page.contains("LOAD") && !page.contains("rules"), "{page}");
@@ -311,7 +311,7 @@ fn loads_of_a_page_add_up_to_all() {
         {
             let (shares, sum) = (shares(&page).len() as u64, shares(&page).iter().sum::<u64>());
             let rest = [": no finding", ": --top ", ": --details ", "other requests of"];
-            // Without a line for the rest, each rounded share may be off by half a tenth.
+            // Each rounded share may be off by half a tenth, because no line absorbs the rounding.
             let most = if rest.iter().any(|part| page.contains(part)) { 0 } else { shares / 2 + 1 };
             assert!(sum.abs_diff(1_000) <= most, "{sum}: {page}");
         }
@@ -416,7 +416,7 @@ fn details_of_all_cases_repeat_no_reference() {
 }
 
 #[test]
-fn details_of_a_case_or_a_client_are_blocks_of_these() {
+fn details_select_the_blocks_of_a_case_or_a_client() {
     let blocks = |args: &[&str]| -> Vec<String> {
         let page = page(&[&[TRAFFIC], args].concat(), "100");
         let is_heading =
@@ -435,7 +435,7 @@ fn details_of_a_case_or_a_client_are_blocks_of_these() {
     };
     assert_eq!(blocks(&["--details=ops/*"]), of(" ops/"));
     assert_eq!(blocks(&["--details=system:serviceaccount:monitoring:poller"]), of(" monitoring/poller"));
-    // A client without a case has a block of its own.
+    // A client without a case gets a block, too.
     let scheduler = page(&[TRAFFIC, "--details=kube-scheduler"], "100");
     assert!(scheduler.contains("\nkube-scheduler\n  User agents   kube-scheduler"), "{scheduler}");
 }

@@ -1,4 +1,4 @@
-//! Patterns over time do not hang on the order of lines, on how they are cut into files, or on the number of workers.
+//! Patterns over time do not depend on the order of lines, their split into files, or the number of workers.
 
 use std::fmt::Write;
 use std::fs;
@@ -32,7 +32,7 @@ struct Log {
 }
 
 impl Log {
-    /// One stage of a request; times in seconds since the log's begin.
+    /// One stage of a request; times are seconds since the start of the log.
     fn event(&mut self, who: (&str, &str), stage: &str, verb: &str, uri: &str, status: u16, at: (f64, f64)) {
         let (user, pod) = who;
         let instant = |seconds: f64| {
@@ -57,7 +57,7 @@ impl Log {
         self.event((AGENT, pod), "ResponseComplete", "list", uri, 200, (at, at + 0.05));
     }
 
-    /// A start of a process with two informers, which ends after so many seconds.
+    /// A process that starts two informers and ends after some seconds.
     fn crash(&mut self, at: f64, lived: f64) {
         for uri in ["/api/v1/configmaps", "/api/v1/endpoints"] {
             self.requests += 1;
@@ -149,7 +149,7 @@ fn pattern<'r>(report: &'r Report, verb: &str, resource: &str, parameters: &str)
 }
 
 #[test]
-fn the_story_is_told_as_it_was_made() {
+fn patterns_match_the_made_up_log() {
     let log = story();
     let report = scan(&[log.lines.iter().map(String::as_str).collect()], 1);
     let first = pattern(&report, "list", "pods", "fieldSelector=spec.nodeName=…&limit=500&resourceVersion=0");
@@ -182,7 +182,7 @@ fn the_story_is_told_as_it_was_made() {
     assert_eq!(crash.stats.get("mostStarts").and_then(serde_json::Value::as_u64), Some(6));
 }
 
-/// What says in which file and line something stands.
+/// Keys with file and line numbers.
 const PLACES: [&str; 8] =
     ["example", "moreExamples", "evidence", "moreEvidence", "verify", "files", "sources", "bytes"];
 
@@ -215,7 +215,8 @@ fn copies_of_other_masters_logs_change_nothing() {
     let log = story();
     let lines: Vec<&str> = log.lines.iter().map(String::as_str).collect();
     let whole = scan(std::slice::from_ref(&lines), 1);
-    // Each master writes its own requests; lines of three take turns, and a rotated file was kept twice.
+    // Each master logs its own requests. The lines of three masters alternate, and one rotated file occurs
+    // twice.
     let masters: Vec<Vec<&str>> =
         (0..3).map(|master| lines.iter().skip(master).step_by(3).copied().collect()).collect();
     let twice = [masters[0].clone(), masters[1].clone(), masters[2].clone(), lines[..500].to_vec()];

@@ -1,4 +1,4 @@
-//! What holds for every log: the report does not depend on how the log is read, and it adds up.
+//! Properties of every log: the report does not depend on how the log is read, and its sums agree.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -39,7 +39,7 @@ mod synth;
 use damage::{Damage, Packing, any_damage, gzip, harmless, packing, zstd};
 use same::{difference, json, json_without};
 
-/// So many cases, or more if `PROPTEST_CASES` says so.
+/// At least `cases` cases; `PROPTEST_CASES` can raise the number.
 fn cases(cases: u32) -> ProptestConfig {
     let default = ProptestConfig::default();
     let cases = if std::env::var_os("PROPTEST_CASES").is_some() { default.cases.max(cases) } else { cases };
@@ -70,7 +70,7 @@ fn damaged(seed: u64, size: usize, damage: &[Damage]) -> Vec<u8> {
     log
 }
 
-/// The log cut behind the lines at these places.
+/// The log, split after these lines.
 fn cut<'a>(log: &'a [u8], places: &[Index]) -> Vec<&'a [u8]> {
     let mut ends: Vec<usize> = places
         .iter()
@@ -88,7 +88,7 @@ fn upgrade() -> ServerTimeline {
     ServerTimeline::new(&versions, &BTreeMap::from([(0, starts.clone())]), &starts)
 }
 
-/// What says in which file and line something stands.
+/// Keys with file and line numbers.
 const PLACES: [&str; 11] = [
     "example",
     "moreExamples",
@@ -103,7 +103,7 @@ const PLACES: [&str; 11] = [
     "sources",
 ];
 
-/// Whether two reports are the same, and if not, where they differ.
+/// Fails with the differences if two reports differ.
 fn same(left: &Report, right: &Report) -> Result<(), TestCaseError> {
     prop_assert_eq!(difference(&json(left), &json(right)), Vec::<String>::new());
     Ok(())
@@ -113,7 +113,7 @@ proptest! {
     #![proptest_config(cases(12))]
 
     #[test]
-    fn arrivals_are_told_by_their_answers_as_they_are_by_themselves(
+    fn paired_and_unpaired_request_received_events_decode_the_same(
         seed: u64,
         damage in prop::collection::vec(any_damage(), 0..40),
         verbs in prop_oneof![Just([].as_slice()), Just(["list"].as_slice())],
@@ -210,7 +210,7 @@ proptest! {
     #![proptest_config(cases(12))]
 
     #[test]
-    fn a_terminal_shows_the_same_of_what_it_has_room_for(seed: u64, top in 0_usize..12) {
+    fn the_page_is_the_same_with_less_detail(seed: u64, top in 0_usize..12) {
         let ((whole, all), (part, some)) = (page(seed, top, Detail::All), page(seed, top, Detail::Cases(top)));
         let most = if top <= 10 { 40 } else { 43 };
         prop_assert!(whole.lines().count() <= most, "{}", whole);
@@ -219,7 +219,7 @@ proptest! {
     }
 }
 
-/// A page of a made-up log, and how many findings its report tells.
+/// A page of a made-up log, and the number of findings in its report.
 fn page(seed: u64, top: usize, detail: Detail) -> (String, usize) {
     let report = made_up(seed, detail);
     (render::text::render(&report, &View { top, width: 100, details: None }), report.findings.len())
@@ -234,7 +234,7 @@ fn made_up(seed: u64, detail: Detail) -> Report {
 }
 
 #[test]
-fn for_rows_all_is_counted_and_no_finding_is_told() {
+fn rows_count_everything_without_findings() {
     for seed in 0..4 {
         let [all, rows] = [Detail::All, Detail::Rows].map(|detail| made_up(seed, detail));
         assert!(!all.findings.is_empty() && rows.findings.iter().all(|finding| finding.client.is_none()));
@@ -245,7 +245,7 @@ fn for_rows_all_is_counted_and_no_finding_is_told() {
 }
 
 #[test]
-fn what_a_terminal_has_no_room_for_is_not_told() {
+fn the_page_omits_details_that_do_not_fit() {
     let told = |seed| [Detail::All, Detail::Cases(0)].map(|detail| page(seed, 0, detail).1);
     assert!((0..8).map(told).any(|[all, some]| some < all));
 }
@@ -254,7 +254,7 @@ proptest! {
     #![proptest_config(cases(120))]
 
     #[test]
-    fn nothing_is_lost_whatever_happened_to_the_log(
+    fn damaged_logs_lose_no_record(
         seed: u64,
         damage in prop::collection::vec(any_damage(), 0..10),
         packing in packing(),
@@ -293,7 +293,7 @@ proptest! {
     }
 
     #[test]
-    fn what_costs_no_event_costs_none(
+    fn harmless_damage_loses_no_event(
         seed: u64,
         damage in prop::collection::vec(harmless(), 0..10),
     ) {
@@ -308,7 +308,7 @@ proptest! {
     }
 }
 
-/// What lines amount to, read in their order and backwards, which must be the same.
+/// The counts of some lines. Both orders of the lines must give the same.
 fn both_ways(lines: &[String]) -> (Ledger, Report) {
     let (settings, timeline) = (run::settings(1, &[]), run::timeline());
     let read = |lines: String| {
@@ -346,14 +346,14 @@ fn a_flood_of_resources_takes_bounded_memory() {
 }
 
 #[test]
-fn where_shapes_are_folded_a_namespace_is_named_whatever_came_first() {
+fn folded_shapes_name_a_namespace_in_any_order() {
     let event = |verb: &str, uri: &str, at: usize| {
         let at = format!("2026-01-01T00:{:02}:{:02}.000000Z", at / 60 % 60, at % 60);
         format!(
             r#"{{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"{verb}{uri}","stage":"ResponseComplete","requestURI":"{uri}","verb":"{verb}","user":{{"username":"system:serviceaccount:own:a"}},"userAgent":"a","responseStatus":{{"code":200}},"requestReceivedTimestamp":"{at}","stageTimestamp":"{at}"}}"#
         )
     };
-    // What it looks up in its own namespace is its upkeep, and what it changes there is not.
+    // Reads in the kubelet's own namespace are its upkeep; writes there are not.
     let filling: Vec<String> =
         (0..3 * MAX_SHAPES).map(|n| event("list", &format!("/api/v1/r{n}"), n)).collect();
     let named = |verbs: [&str; 2], number: usize| {
@@ -376,7 +376,8 @@ fn where_shapes_are_folded_a_namespace_is_named_whatever_came_first() {
         let (_, client) = ledger.clients.kept().next().expect("a client");
         client.namespaces.count()
     };
-    // Of the targets of what is folded a sample is counted, by hashes that are the same in every run: these are in it.
+    // Folded rows count a sample of their targets, by hashes that are the same in every run. The sample
+    // contains these targets.
     for number in [34, 133, 291, 368] {
         assert_eq!([true, false].map(|is_first| of_arrival(number, is_first)), [(0, false); 2], "{number}");
         assert_eq!(named(["get", "update"], number), (1, false), "{number}");
@@ -385,7 +386,7 @@ fn where_shapes_are_folded_a_namespace_is_named_whatever_came_first() {
 }
 
 #[test]
-fn a_flood_of_versions_drowns_no_witness() {
+fn a_flood_of_versions_hides_no_version_source() {
     let mut lines: Vec<String> = (0..6_000).map(flood::version).collect();
     lines.push(
         flood::version(6_000)

@@ -1,4 +1,4 @@
-//! The report on recorded traffic in every form that a person or a program sees, as snapshots.
+//! Snapshots of the report on recorded traffic, in every output format.
 
 use std::path::Path;
 use std::process::Command;
@@ -35,7 +35,8 @@ fn text_never_exceeds_its_width() {
         let page = scan(&["fixtures/traffic", "--kube-version", "1.30.4", "--top", "50", "--details"], width);
         let room: usize = width.parse().expect("a number");
         for line in page.lines() {
-            // A URI or a path is one word, and stays whole so that it can be copied; so does one in a shell's quotes.
+            // A URI, a path or a quoted shell argument is one word. It is never wrapped, so that it can be
+            // copied.
             let one_word = line.split_whitespace().count() <= 3 || line.matches('\'').count() == 2;
             assert!(line.chars().count() <= room || one_word, "{width}: {line}");
         }

@@ -1,4 +1,4 @@
-//! Each rule on a log on which it fires and on one on which it stays quiet, and all rules on recorded traffic.
+//! Each rule on a log on which it fires and on one on which it does not; all rules on recorded traffic.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -31,7 +31,7 @@ fn findings(report: &Value) -> &Vec<Value> {
     report["findings"].as_array().expect("a list")
 }
 
-/// What a person acts on.
+/// Findings that need action: warnings and errors.
 fn told(finding: &Value) -> Value {
     json!({
         "severity": finding["severity"],
@@ -45,7 +45,7 @@ fn told(finding: &Value) -> Value {
     })
 }
 
-/// Programs that rules treat apart: kubelets and the control plane.
+/// Programs that rules treat specially: kubelets and the control plane.
 const COMPONENTS: [&str; 5] =
     ["kubelet", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy"];
 
@@ -141,7 +141,7 @@ fn each_rule_fires_on_one_log_and_is_quiet_on_another() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// `just new-rule` writes TODO where an author has to write.
+/// `just new-rule` writes TODO in places that the author must fill.
 #[test]
 fn rules_and_their_traffic_keep_no_todo_of_the_template() {
     let mut missing = Vec::new();
@@ -168,23 +168,23 @@ fn each_folder_is_a_rules() {
     assert_eq!(folders, rules);
 }
 
-/// The clients of the recorded traffic that do what they should not, as its README says.
+/// The offenders in the recorded traffic, from its README.
 const OFFENDERS: [&str; 6] = [
     "-system:serviceaccount:monitoring:poller",
     "-system:serviceaccount:monitoring:node-agent",
     "-system:serviceaccount:ops:pager",
     "-system:serviceaccount:ops:rv0pager",
     "-system:serviceaccount:team-a:norights",
-    // Its bad token.
+    // It has a bad token.
     "-(unauthenticated)",
 ];
 
 #[test]
-fn recorded_traffic_without_its_offenders_cries_no_wolf() {
+fn recorded_traffic_without_its_offenders_is_quiet() {
     for version in ["1.30.4", "1.33.2", "1.36.2"] {
         let mut args = vec!["fixtures/traffic", "--kube-version", version];
         if version != "1.36.2" {
-            // It is right: the log is 1.36.2's.
+            // The version is correct: the log comes from 1.36.2.
             args.extend(["--ignore", "prediction-contradicted"]);
         }
         args.extend(OFFENDERS.iter().flat_map(|user| ["--user", user]));
@@ -256,7 +256,7 @@ fn recorded_patterns_are_found_and_nobody_else_is() {
     }
 }
 
-/// Findings on pods that are deleted in an access log, which names no user.
+/// The findings on deleted pods in an access log, which has no users.
 fn findings_on_access_lines_of(agent: &str) -> usize {
     let mut log = tempfile::Builder::new().suffix(".log").tempfile().expect("a file");
     for pod in 0..120 {
@@ -280,7 +280,7 @@ fn kubelets_in_an_access_log_delete_pods_without_a_finding() {
 }
 
 #[test]
-fn an_inventory_tells_a_herds_sum_and_decides_what_a_poll_is_worth() {
+fn an_inventory_gives_a_herds_sum_and_a_polls_severity() {
     let mut inventory = tempfile::Builder::new().suffix(".csv").tempfile().expect("a file");
     let rows = "resource,objects,bytesPerObject\npods,1000,20000\nsecrets,10,100\nnodes,3,100\nwidgets.example.com,9000,20000\n";
     inventory.write_all(rows.as_bytes()).expect("it can be written");
@@ -306,7 +306,8 @@ fn an_inventory_tells_a_herds_sum_and_decides_what_a_poll_is_worth() {
     assert!(message.contains("etcd reads 2.4 GB for one herd"), "{message}");
 }
 
-/// The message of the one finding of a rule on events: at which second, who, the user agent, verb, URI and annotations.
+/// The message of a rule's only finding. Each event has a second, a user, a user agent, a verb, a URI and
+/// annotations.
 fn message(rule: &str, events: &[(u64, &str, &str, &str, &str, Value)]) -> (String, Value) {
     let mut log = tempfile::Builder::new().suffix(".log").tempfile().expect("a file");
     for (number, (second, user, agent, verb, uri, annotations)) in events.iter().enumerate() {

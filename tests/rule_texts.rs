@@ -19,7 +19,7 @@ const LONGEST_MESSAGE: usize = 110;
 /// Most characters of the first step of a fix.
 const LONGEST_STEP: usize = 80;
 
-/// What messages say that clients do.
+/// The verbs of messages.
 const VERBS: &[&str] = &[
     "CREATEs",
     "DELETEs",
@@ -44,13 +44,13 @@ const VERBS: &[&str] = &[
     "writes",
 ];
 
-/// Rules on the log itself, or on all clients together, name no client.
+/// Rules that judge the log itself or all clients together name no client.
 fn has_a_client(rule: &Value) -> bool {
     let is_on_input = rule["groupBy"].as_array().is_some_and(|keys| keys.iter().any(|key| key == "input"));
     !is_on_input && !text(&rule["id"]).starts_with("KT9")
 }
 
-/// The rules as their files have them.
+/// The rules as written in their files.
 fn rules() -> Vec<Value> {
     let (code, out, err) = Dir::with(&[]).run_with(&["rules", "list", "--format", "json"], b"");
     assert_eq!((code, err.as_str()), (Some(0), ""));
@@ -126,7 +126,7 @@ fn fixes(rule: &Value) -> Vec<(String, &str)> {
         .collect()
 }
 
-/// Messages and fixes as the fixtures of a rule cause them.
+/// The messages and fixes that a rule's fixtures cause.
 fn rendered(name: &str) -> Vec<Value> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/rules").join(name).join("findings.snap");
     let snapshot = fs::read_to_string(path).expect("a snapshot");

@@ -1,4 +1,4 @@
-//! Rules and policies as their authors and users meet them: `kubetoll rules`, `--rules`, `--select`, kubetoll.yaml.
+//! Rules and policies on the command line: `kubetoll rules`, `--rules`, `--select`, kubetoll.yaml.
 
 use jsonschema::Validator;
 use kubetoll::rules::schema;
@@ -11,7 +11,7 @@ mod command;
 
 use command::{Dir, event, events};
 
-/// A rule that is right, and finds what the events of these tests are.
+/// A valid rule that fires on the events of these tests.
 const RULE: &str = "\
 id: ACME001
 name: acme-lists
@@ -27,7 +27,7 @@ fix:
   any: f
 ";
 
-/// Lists of pods by two clients, which etcd answers on 1.30.
+/// LISTs of pods by two clients, read from etcd on 1.30.
 fn log() -> Dir {
     let other = events(40..80).replace("monitoring:poller", "velero:backup").replace("poller/", "backup/");
     let log = events(0..40) + &other;
@@ -53,7 +53,7 @@ fn findings(of: &[(&str, &str, &str)]) -> Vec<(String, String, String)> {
     of.iter().map(|(rule, severity, client)| ((*rule).into(), (*severity).into(), (*client).into())).collect()
 }
 
-/// What a command that is refused says.
+/// The error message of a command that fails.
 fn refused(dir: &Dir, args: &[&str]) -> String {
     let (code, out, err) = dir.run_with(args, b"");
     assert_eq!(code, Some(2), "{args:?}: {out}{err}");
@@ -140,7 +140,7 @@ fn each_rule_has_its_page() {
 }
 
 #[test]
-fn no_such_rule_is_said_with_what_was_meant() {
+fn an_unknown_rule_is_an_error_with_a_suggestion() {
     let dir = log();
     for (args, message) in [
         (
@@ -335,7 +335,7 @@ fn a_policy_sets_thresholds_and_severities() {
 }
 
 #[test]
-fn what_is_accepted_is_no_finding_and_is_told() {
+fn suppressed_findings_are_listed_separately() {
     let dir = log();
     let policy = |suppressions: &str| {
         dir.write("kubetoll.yaml", format!("select: [KT101]\nsuppressions:\n{suppressions}").as_bytes());
@@ -373,7 +373,7 @@ fn what_is_accepted_is_no_finding_and_is_told() {
 }
 
 #[test]
-fn flags_go_before_the_policy() {
+fn flags_override_the_policy() {
     let dir = log();
     dir.write("kubetoll.yaml", b"kubeVersion: '1.29.1'\nselect: [KT2]\nignore: [KT102]\nfailOn: [etcd-list]");
     dir.write("elsewhere.yaml", b"kubeVersion: '1.28.2'\nselect: KT101");
@@ -398,7 +398,7 @@ fn flags_go_before_the_policy() {
 }
 
 #[test]
-fn rules_are_of_the_schema_and_mistakes_are_not() {
+fn rules_match_the_schema_and_invalid_ones_do_not() {
     let schema: Value = serde_json::from_str(&shown(&Dir::with(&[]), &["rules", "schema"])).expect("JSON");
     assert_eq!(schema, schema::rule());
     let validator = jsonschema::validator_for(&schema).expect("a schema");
@@ -434,7 +434,7 @@ fn rules_are_of_the_schema_and_mistakes_are_not() {
 }
 
 #[test]
-fn policies_are_of_the_schema_and_mistakes_are_not() {
+fn policies_match_the_schema_and_invalid_ones_do_not() {
     let schema: Value =
         serde_json::from_str(&shown(&Dir::with(&[]), &["rules", "schema", "--policy"])).expect("JSON");
     assert_eq!(schema, schema::policy(&RuleSet::embedded()));
@@ -462,14 +462,14 @@ fn policies_are_of_the_schema_and_mistakes_are_not() {
     }
 }
 
-/// What a schema says against a file.
+/// The errors of a file against a schema.
 fn invalid(validator: &Validator, yaml: &str) -> Vec<String> {
     let value: Value = serde_saphyr::from_str(yaml).expect("YAML");
     validator.iter_errors(&value).map(|error| error.to_string()).collect()
 }
 
 #[test]
-fn no_file_is_too_deep_or_too_long_to_be_refused() {
+fn files_that_are_too_deep_or_too_long_are_rejected() {
     let quoted = |text: &str| serde_json::to_string(text).expect("a text");
     let condition = |text: &str| RULE.replace("stats.requests >= threshold.some", &quoted(text));
     let message =

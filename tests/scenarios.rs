@@ -1,4 +1,4 @@
-//! Whole clusters with one thing that happens: quiet where all is well, loud where not.
+//! Scenarios of whole clusters: good days give no warning or error, bad clients give a finding.
 //!
 //! The scenarios are in `benches/support/scenarios`; docs/scenarios.md says how to try them at full size.
 
@@ -22,23 +22,23 @@ mod synth;
 
 use scenarios::{Scenario, Settings, Version};
 
-/// The report of a scenario, judged by the release of its cluster.
+/// The report of a scenario, for the release of its cluster.
 fn report(scenario: &Scenario, nodes: usize, version: Version, rules: &RuleSet) -> Report {
     let log = scenarios::log(scenario, Settings { nodes, minutes: 30, version, seed: 7, received: false });
     let kube = KubeVersion::new(version.minor, version.patch);
     run::judged(&log, kube, rules)
 }
 
-/// The most cases that the report may have on a bad client.
+/// The maximum number of cases on a bad client.
 const MOST_CASES: usize = 2;
 
-/// What is wrong with the findings of a scenario.
+/// The errors in the findings of a scenario.
 fn wrong(scenario: &Scenario, nodes: usize, version: Version, rules: &RuleSet) -> Vec<String> {
     let report = report(scenario, nodes, version, rules);
     let place = format!("{} on {}, {nodes} nodes", scenario.name, version.number());
     let loud: Vec<&Finding> = report.findings.iter().filter(|finding| finding.severity != "info").collect();
     let client = |finding: &Finding| finding.client.clone().unwrap_or_default();
-    // Where a newer server serves the client well, findings on it are allowed all the same: it still polls.
+    // Findings are allowed even if a newer server handles the client well, because it still polls.
     let is_bad = |finding: &&Finding| {
         scenario.expected.as_ref().is_some_and(|expected| {
             let client = client(finding);
@@ -71,7 +71,7 @@ fn wrong(scenario: &Scenario, nodes: usize, version: Version, rules: &RuleSet) -
     wrong
 }
 
-/// Tries all scenarios, each on the releases that `versions` picks by its number in the list.
+/// Runs each scenario on the releases that `versions` selects by the scenario's index.
 fn try_all(nodes: usize, versions: impl Fn(usize) -> Vec<Version> + Sync) {
     let rules = RuleSet::embedded();
     let all = scenarios::all();
@@ -86,7 +86,7 @@ fn try_all(nodes: usize, versions: impl Fn(usize) -> Vec<Version> + Sync) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The releases take turns.
+/// Scenarios use the releases in turn.
 fn one(number: usize) -> Vec<Version> {
     vec![Version::TRIED[number % Version::TRIED.len()]]
 }
@@ -109,7 +109,7 @@ fn scenarios_are_judged_right_in_a_large_cluster() {
 }
 
 #[test]
-fn scenarios_have_names_of_their_own() {
+fn scenarios_have_unique_names() {
     let all = scenarios::all();
     let names: BTreeSet<&str> = all.iter().map(|scenario| scenario.name).collect();
     assert_eq!(names.len(), all.len());

@@ -1,4 +1,4 @@
-//! What holds for every log of the apiserver itself: the report does not depend on how its lines are shared out.
+//! Properties of every log of the apiserver itself: the report does not depend on how workers share its lines.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -120,7 +120,7 @@ prop_compose! {
     }
 }
 
-/// What workers count that read the lines of a log in this order, each in its turn.
+/// The counts of workers that read the lines of a log in this order, in turn.
 fn shared_out(log: &[u8], order: &[usize], workers: usize) -> serde_json::Value {
     let settings = Settings { year: Some(2026), ..run::settings(workers, &[]) };
     let timeline = run::timeline();
@@ -134,7 +134,7 @@ fn shared_out(log: &[u8], order: &[usize], workers: usize) -> serde_json::Value 
     same::json(&run::report(ledger, &run::sources(&[]), &timeline))
 }
 
-/// The line that is written when a WATCH begins has no code. When it was received is found from each line's own time.
+/// The start line of a WATCH has no status. Each line's own time gives the receive time.
 #[test]
 fn the_start_and_the_end_of_a_watch_are_of_one_request() {
     let line = |written: &str, latency: &str, code: u16| {
@@ -160,7 +160,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn which_line_of_a_request_counts_does_not_hang_on_the_order(
+    fn which_line_of_a_request_counts_does_not_depend_on_the_order(
         lines in prop::collection::vec(repeated(), 2..30),
         shuffled in Just((0..30).collect::<Vec<usize>>()).prop_shuffle(),
         workers in 1_usize..4,
@@ -183,9 +183,9 @@ struct Logged {
     has_chosen_id: bool,
     target: (&'static str, &'static str, &'static str),
     latency: u64,
-    /// How much later the second line is written, if there is one, in microseconds.
+    /// The delay of the second line in microseconds, if the request has one.
     second: Option<u64>,
-    /// How much earlier the second line puts the begin, in microseconds.
+    /// How much earlier the request begins in the second line, in microseconds.
     skew: u64,
     /// How often each of its lines is in the input.
     times: usize,
@@ -216,7 +216,7 @@ impl Logged {
         if self.has_chosen_id { "chosen".to_owned() } else { format!("id-{number}") }
     }
 
-    /// Its lines of the access log without duplicates, and its audit event.
+    /// Its access log lines without duplicates, and its audit event.
     fn lines(&self, number: usize) -> (Vec<String>, Option<String>) {
         let (method, verb, uri) = self.target;
         let (id, began) = (self.id(number), number as u64 * 1_000_000);
@@ -255,7 +255,7 @@ fn naive(requests: &[Logged]) -> [u64; 3] {
     for ((id, _, uri), group) in &groups {
         let different: u64 = group.iter().map(|request| lines(request)).sum();
         let own = if different <= 2 { 1 } else { group.len() as u64 };
-        // Audit events of other verbs have the path's row, too: both logs name it by ID and path.
+        // Audit events with another verb for the same ID and path also join this row.
         let is_audited = groups.iter().any(|(other, group)| {
             (&other.0, other.2) == (id, uri) && group.iter().any(|request| request.is_audited)
         });

@@ -1,4 +1,4 @@
-//! The classifier against what real kube-apiservers did (`fixtures/truth/`).
+//! Compares verdicts with the behavior of real kube-apiservers (`fixtures/truth/`).
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
@@ -35,15 +35,15 @@ struct Probe {
     limit_honored: Option<bool>,
 }
 
-/// What a verdict must say.
+/// The expected verdict.
 #[derive(Debug, PartialEq, Eq)]
 enum Expected {
-    /// Served from there.
+    /// Served from this source.
     From(ServedFrom),
-    /// Refused with that status before anything was read.
+    /// Rejected with this status before any read.
     Rejected(u16),
-    /// What came out hung on the state of the server: revisions that are compacted or in the future. etcd was
-    /// asked, or the cache was.
+    /// The outcome depended on the server's state: revisions that are compacted or in the future. The server
+    /// read from etcd or from the cache.
     EtcdOrDepends,
     NotRejected,
 }
@@ -62,15 +62,15 @@ impl Probe {
 
     fn expected_of_error(&self) -> Expected {
         match (self.status, self.backend.as_str()) {
-            // The watch cache writes the error into a stream that is answered with 200.
+            // The watch cache writes the error into a stream with status 200.
             (200, "etcd") => Expected::From(ServedFrom::Etcd),
             (200, _) => Expected::From(ServedFrom::WatchCache),
-            // No such object: the one or the other was asked for it.
+            // The object is missing: the server looked in one of the two.
             (404, "etcd") => Expected::From(ServedFrom::Etcd),
             (404, _) if self.kind == "get" => Expected::From(ServedFrom::WatchCache),
             (504, "none-seen") => Expected::NotRejected,
             (410 | 500 | 504, "etcd") => Expected::EtcdOrDepends,
-            // A get of an uncached object is refused for its resourceVersion after etcd was read.
+            // The server reads an uncached object from etcd before it rejects the GET for its resourceVersion.
             (status, "none-seen") | (status @ 400, "etcd") => Expected::Rejected(status),
             other => panic!("unknown error {other:?} of {}", self.request_uri),
         }
@@ -83,7 +83,7 @@ impl Probe {
         }
     }
 
-    /// What is wrong with a verdict on the probe, if anything is.
+    /// The error in a verdict on the probe, if any.
     fn disagrees(&self, verdict: Verdict) -> Option<String> {
         let expected = self.expected();
         let agrees = match expected {
@@ -101,12 +101,12 @@ impl Probe {
             }
             Expected::NotRejected => verdict.rejected.is_none(),
         };
-        // Where the source depends, so may the limit; the reason says how.
+        // If the source is `depends`, the limit may depend too; the reason says how.
         let limit = match (self.limit_honored, verdict.limit) {
             _ if verdict.served_from == ServedFrom::Depends => true,
             (Some(honored), LimitVerdict::Honored) => honored,
             (Some(honored), LimitVerdict::Ignored) => !honored,
-            // `??limit=5` has a parameter named `?limit`: there is no limit to honor.
+            // `??limit=5` has a parameter named `?limit`, so the request has no limit.
             (Some(honored), LimitVerdict::Absent) => !honored && self.request_uri.contains("??"),
             (None, _) => true,
         };
@@ -128,7 +128,7 @@ fn lines_of(path: &PathBuf) -> impl Iterator<Item = String> {
     BufReader::new(MultiGzDecoder::new(file)).lines().map(|line| line.expect("a line"))
 }
 
-/// The fixtures whose names begin so, with the rest of their names.
+/// The fixtures with this name prefix, with the rest of their names.
 fn fixtures(prefix: &str) -> BTreeMap<String, PathBuf> {
     let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures/truth");
     let entries = fs::read_dir(directory).expect("fixtures/truth");
@@ -145,7 +145,7 @@ fn probes(path: &PathBuf) -> Vec<Probe> {
     lines_of(path).map(|line| serde_json::from_str(&line).expect("a probe")).collect()
 }
 
-/// Shapes of requests whose outcome hangs on more than the request and the version; `docs/depends.md` lists them.
+/// Request shapes whose verdict does not follow from the request and the version; `docs/depends.md` lists them.
 const DEPENDING: [Reason; 5] = [
     Reason::ListExactSnapshot,
     Reason::ListLimitMeansExactSnapshot,
@@ -155,7 +155,7 @@ const DEPENDING: [Reason; 5] = [
 ];
 
 #[test]
-fn verdicts_are_what_the_servers_did() {
+fn verdicts_match_the_servers() {
     let mut wrong = Vec::new();
     let mut count = 0;
     let mut likely = (0_u32, 0_u32);
@@ -173,7 +173,7 @@ fn verdicts_are_what_the_servers_did() {
                     likely.1 += 1;
                 }
             }
-            // The prober calls a path in capitals a list; the server knows no such path.
+            // The prober treats a path in capitals as a LIST; the server does not have such a path.
             if probe.status != 404 {
                 assert_eq!(asked.verb.as_str(), probe.kind, "{}", probe.request_uri);
             }
@@ -187,7 +187,7 @@ fn verdicts_are_what_the_servers_did() {
 }
 
 #[test]
-fn a_recorded_audit_log_gets_the_same_verdicts_by_the_way_of_scan() {
+fn scan_gives_the_same_verdicts_on_a_recorded_audit_log() {
     let audits = fixtures("audit-");
     let mut wrong = Vec::new();
     let mut joined = 0;
@@ -213,7 +213,7 @@ fn a_recorded_audit_log_gets_the_same_verdicts_by_the_way_of_scan() {
     assert!(wrong.is_empty(), "{} of {joined}:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// What a log says of its server's version.
+/// The server's version as inferred from a log.
 fn inferred(path: &PathBuf) -> Inferred {
     let sources = Sources::discover(std::slice::from_ref(path)).expect("a source");
     let settings = Settings { patterns: false, ..Settings::default() };
@@ -224,7 +224,7 @@ fn inferred(path: &PathBuf) -> Inferred {
 }
 
 #[test]
-fn the_possible_versions_hold_the_true_one() {
+fn the_possible_versions_include_the_true_one() {
     let audits = fixtures("audit-");
     let mut widths = 0;
     for (name, path) in fixtures("probes-") {

@@ -1,4 +1,4 @@
-//! The model against upstream's own test tables and their extension over versions, gates and etcd
+//! Compares the model with upstream's own test tables, extended over versions, gates and etcd
 //! (`fixtures/truth/upstream-cases.json.gz`).
 
 use std::fs::File;
@@ -91,10 +91,10 @@ impl Case<'_> {
         format!("{path}?{}", query.join("&"))
     }
 
-    /// Upstream's functions are also tested with what no request can say, and without what validation refuses.
+    /// Upstream also tests its functions with inputs that no request has, and without the checks of validation.
     fn is_a_request(&self) -> bool {
         let decided = self.flag("bypass").is_some() || self.get("http_error").is_u64();
-        // Upstream's own watch test enters behind the defaulting that a server with WatchList does.
+        // Upstream's watch test skips the defaulting of a server with WatchList.
         let behind_defaulting = self.text("kind") == "watch"
             && self.flag("derived") == Some(false)
             && self.server().enabled(Gate::WatchList);
@@ -121,7 +121,7 @@ impl Case<'_> {
             let source = verdict.served_from == from || verdict.served_from == ServedFrom::Depends;
             let limit = match (self.flag("limit_honored"), verdict.limit) {
                 _ if verdict.served_from == ServedFrom::Depends => true,
-                // One object at most honors every limit, whatever the code does with it.
+                // A result of at most one object honors every limit.
                 (Some(false), LimitVerdict::Honored) => self.flag("recursive") == Some(false),
                 (Some(honored), limit) => honored == (limit == LimitVerdict::Honored),
                 (None, _) => true,

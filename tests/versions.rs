@@ -1,4 +1,4 @@
-//! The server's version, from what logs show of it to the report.
+//! The server's version, from the evidence in logs to the report.
 
 use std::fmt::Write as _;
 
@@ -47,7 +47,7 @@ fn finding<'r>(report: &'r Value, rule: &str) -> Option<&'r Value> {
 }
 
 #[test]
-fn a_log_with_kubelets_is_judged_by_their_version_and_says_what_else_is_possible() {
+fn a_log_with_kubelets_is_judged_by_their_version_and_lists_other_candidates() {
     let log = cluster("1.30.14") + &refused_watch();
     let dir = Dir::with(&[("audit.log", log.as_bytes())]);
     let report = dir.report(&["audit.log"]);
@@ -99,7 +99,7 @@ fn a_client_cannot_choose_the_version() {
 }
 
 #[test]
-fn logs_of_two_servers_are_judged_each_by_its_own_version() {
+fn logs_of_two_servers_have_their_own_versions() {
     let log = |kubelet: &str, user: &str| {
         let log = cluster(kubelet).replace("\"alice\"", &format!("\"{user}\""));
         log.replace("\"auditID\":\"", &format!("\"auditID\":\"{user}-"))
@@ -120,7 +120,7 @@ fn logs_of_two_servers_are_judged_each_by_its_own_version() {
     assert!(!text.contains("spans an upgrade"), "{text}");
 }
 
-/// Access lines of 1.19, and what the server wrote when it started.
+/// Access lines of 1.19, and the server's start line.
 fn access_log(with_start_line: bool) -> String {
     let mut log = String::new();
     if with_start_line {
@@ -281,7 +281,7 @@ fn contradictions_of_a_finding_have_no_note_in_any_format() {
 }
 
 #[test]
-fn sparse_evidence_leaves_a_set_that_holds_the_version() {
+fn sparse_evidence_leaves_a_set_with_the_true_version() {
     let agent = |product: &str| format!("{product}/v1.29.3 (linux/amd64) kubernetes/0123456");
     let lease = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n1";
     let list = event(9, "alice", "tool/1.0", "list", "/api/v1/pods", 200);
@@ -457,7 +457,7 @@ fn a_gradual_upgrade_is_judged_by_time_outside_of_the_overlap() {
 }
 
 #[test]
-fn files_of_two_servers_at_the_same_time_are_no_upgrade() {
+fn files_of_two_servers_at_the_same_time_are_not_an_upgrade() {
     for with_loopback in [true, false] {
         let old = joined(server_log("1.30.14", "a", 0..120, with_loopback));
         let new = joined(server_log("1.34.2", "b", 0..120, with_loopback));
@@ -510,7 +510,7 @@ proptest! {
             (text, report["totals"]["byVersion"].take(), report["totals"]["etcdLists"].take())
         };
         prop_assert_eq!(of("ordered.log"), of("shuffled.log"));
-        // Files that are parts of the log are each of two servers, too.
+        // Each file is a part of the log, so each also shows two servers.
         let (left, right) = shuffled.split_at(cut.clamp(60, 180));
         let parts = Dir::with(&[("a.log", left.concat().as_bytes()), ("b.log", right.concat().as_bytes())]);
         let one = parts.report(&["a.log", "b.log", "--threads", &threads]);

@@ -1,4 +1,4 @@
-//! What the benchmarks share: the log that is read, how long it is measured, and how a worker counts it.
+//! Shared by the benchmarks: the log, the measurement time, and how a worker counts.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub fn log() -> Vec<u8> {
     synth::log(1, 200, SIZE)
 }
 
-/// Criterion with the settings of all benchmarks; the command line goes before them.
+/// Criterion with the settings of all benchmarks. Command line flags override them.
 pub fn criterion() -> Criterion {
     Criterion::default()
         .sample_size(20)
@@ -31,7 +31,7 @@ pub fn criterion() -> Criterion {
         .configure_from_args()
 }
 
-/// Measurements that compare by their throughput.
+/// A benchmark group with throughput, so its rows are comparable.
 pub fn group<'c>(
     criterion: &'c mut Criterion,
     name: &str,
@@ -42,7 +42,7 @@ pub fn group<'c>(
     group
 }
 
-/// What one worker counts in a block.
+/// The counts of one worker over a block.
 pub fn counted(block: &Block, settings: &Settings, timeline: &ServerTimeline) -> Counted {
     let shared = Shared::new(settings, timeline, &[]);
     let mut worker = Worker::new(&shared, &Pass::Count);

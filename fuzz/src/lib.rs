@@ -1,4 +1,4 @@
-//! What all fuzz targets share: each runs the body of its own name.
+//! Shared by all fuzz targets: each runs the body with its own name.
 
 #[path = "../../tests/support/conservation.rs"]
 mod conservation;

@@ -1,9 +1,9 @@
-//! How often a property is tried.
+//! The number of cases of a property test.
 
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
-/// So many cases, or more if `PROPTEST_CASES` says so.
+/// At least `cases` cases; `PROPTEST_CASES` can raise the number.
 pub fn cases(cases: u32) -> ProptestConfig {
     let default = ProptestConfig::default();
     let cases = if std::env::var_os("PROPTEST_CASES").is_some() { default.cases.max(cases) } else { cases };

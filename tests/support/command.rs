@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
-/// A directory for a run.
+/// A temporary directory for a run.
 pub struct Dir(tempfile::TempDir);
 
 impl Dir {
@@ -20,7 +20,6 @@ impl Dir {
         dir
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         self.0.path()
     }
@@ -32,14 +31,12 @@ impl Dir {
         fs::write(path, bytes).expect("a file");
     }
 
-    /// The command with these arguments.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kubetoll"));
         command.args(args).current_dir(self.path()).env("COLUMNS", "80").env("NO_COLOR", "1");
         command
     }
 
-    /// Starts the command.
     pub fn start(&self, args: &[&str]) -> Child {
         self.command(args)
             .stdin(Stdio::piped())

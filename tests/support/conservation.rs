@@ -1,4 +1,4 @@
-//! What must add up in every report, whatever was read: nothing is lost, nothing is counted twice.
+//! Sums that must agree in every report: nothing is lost, nothing is counted twice.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use kubetoll::report::v1::{
     Amount, Client, Cost, Counts, Input, Peak, Shape, SourceInput, Statuses, Totals, Work,
 };
 
-/// Holds a report to its own sums.
+/// Checks that a report's sums agree.
 ///
 /// # Panics
 /// Where they don't add up.
@@ -62,7 +62,7 @@ fn received(work: &Work) -> Option<&Amount> {
     work.received.as_ref()
 }
 
-/// Objects, bytes, and requests of which they are not known.
+/// Objects, bytes, and the number of requests for which these are unknown.
 fn total(costs: &[&Cost], of: fn(&Work) -> Option<&Amount>) -> (u64, u64, u64) {
     let amounts = costs.iter().map(|cost| {
         assert_eq!(cost.basis, "inventory", "one basis for all");
@@ -74,7 +74,7 @@ fn total(costs: &[&Cost], of: fn(&Work) -> Option<&Amount>) -> (u64, u64, u64) {
     })
 }
 
-/// The sums of sources are those of the whole.
+/// The sums over the sources equal the totals.
 fn check_sources(input: &Input) {
     let mut formats = 0;
     for source in &input.sources {
@@ -146,7 +146,7 @@ fn check_timelines(client: &Client) {
     }
 }
 
-/// A peak is made by its clients, and is none without a request.
+/// A peak is the sum of its clients; without a request it is null.
 fn check_peaks(totals: &Totals) {
     let parts = |peak: &Peak| peak.clients.iter().map(|client| client.requests).sum::<u64>();
     for peak in [&totals.peak, &totals.etcd_peak].into_iter().flatten() {
@@ -162,7 +162,8 @@ fn check_peaks(totals: &Totals) {
 fn check_shape(shape: &Shape) {
     let name = format!("{} {:?} {}", shape.verb, shape.resource, shape.parameters);
     assert!(shape.requests > 0, "{name}: a shape has a request");
-    // A request may leave no event but its end, and an arrival is no request where there are ends.
+    // A request may have its end as the only event. A RequestReceived event does not count as a request if the
+    // shape has ends.
     assert!(shape.requests <= shape.events, "{name}");
     assert_eq!(shape.requests, all(&shape.statuses), "{name}");
     assert!(shape.latency.is_none_or(|latency| latency.count <= shape.requests), "{name}");

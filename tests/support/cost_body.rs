@@ -1,4 +1,4 @@
-//! What holds for any text that is read as an inventory.
+//! Properties of any text that is read as an inventory.
 
 use kubetoll::apiserver::{ParsedTarget, RequestShape, Server, judge};
 use kubetoll::cost::{Bound, Cost, Inventory, Prices, read};
@@ -15,7 +15,7 @@ const REQUESTS: [&str; 7] = [
     "/apis/apps/v1/deployments",
 ];
 
-/// An inventory: either it is one, of which requests can be priced, or every mistake has its place.
+/// The text is an inventory that can price requests, or every error has a place.
 pub fn inventory(bytes: &[u8]) {
     let read = || {
         let mut inventory = Inventory::default();
@@ -40,7 +40,7 @@ pub fn inventory(bytes: &[u8]) {
     }
 }
 
-/// What is received was gone through, what was decoded came from etcd, and no sum overflows.
+/// Received objects were filtered, decoded objects came from etcd, and no sum overflows.
 fn priced(inventory: &Inventory, version: KubeVersion, uri: &str) {
     let server = Server::with_defaults(version);
     let target = ParsedTarget::parse(uri).expect("a target");

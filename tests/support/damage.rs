@@ -1,5 +1,5 @@
-//! What happens to logs: lines torn, joined and doubled, bytes flipped, filling of file systems, editors' marks,
-//! and compressed streams that end too early.
+//! Damage to logs: torn, joined and doubled lines, flipped bytes, zeros of file systems, byte order marks, and
+//! truncated compressed streams.
 
 use std::io::Write;
 
@@ -15,17 +15,17 @@ use super::run::MAX_LINE;
 pub enum Damage {
     /// Bytes are missing.
     Gap(Index, u16),
-    /// A bit is another.
+    /// A bit flips.
     Flip(Index, u8),
     /// A line feed is missing.
     Join(Index),
-    /// A line stands there twice.
+    /// A line occurs twice.
     Double(Index),
-    /// Bytes that are no UTF-8.
+    /// Bytes that are not UTF-8.
     Binary(Index),
-    /// A line that is no event.
+    /// A line that is not an event.
     Foreign(Index, &'static str),
-    /// A line that is so much longer than any that is read.
+    /// A line that is longer than the limit by this many bytes.
     Long(Index, usize),
     /// The log ends here.
     End(Index),
@@ -39,7 +39,7 @@ pub enum Damage {
     Blanks(Index, u8),
 }
 
-/// Lines that are no events.
+/// Lines that are not events.
 const FOREIGN: [&str; 7] = [
     "{\"level\":\"info\",\"msg\":\"started\"}",
     "I0701 08:00:00.000000       1 server.go:1] starting",
@@ -64,7 +64,7 @@ pub fn any_damage() -> impl Strategy<Value = Damage> {
     ]
 }
 
-/// Damage that costs no event.
+/// Damage that loses no event.
 pub fn harmless() -> impl Strategy<Value = Damage> {
     prop_oneof![
         Just(Damage::CarriageReturns),
@@ -113,7 +113,7 @@ impl Damage {
             }
             Self::ByteOrderMark(at) => {
                 let start = line_start(log, *at);
-                // Only the first mark of a line is one.
+                // Only the first byte order mark of a line counts as one.
                 if !log[start..].starts_with(b"\xef\xbb\xbf") && !log[start..].starts_with(b"\0") {
                     log.splice(start..start, *b"\xef\xbb\xbf");
                 }
@@ -139,10 +139,10 @@ fn line_start(log: &[u8], at: Index) -> usize {
     memchr::memrchr(b'\n', &log[..at.index(log.len())]).map_or(0, |feed| feed + 1)
 }
 
-/// How a log is stored.
+/// The compression of a log.
 #[derive(Debug, Clone)]
 pub enum Packing {
-    /// As it is.
+    /// Uncompressed.
     Plain,
     /// gzip, in one member or cut into two anywhere.
     Gzip(Option<Index>),
@@ -150,7 +150,6 @@ pub enum Packing {
     Zstd(Option<Index>),
 }
 
-/// Any packing.
 pub fn packing() -> impl Strategy<Value = Packing> {
     prop_oneof![
         Just(Packing::Plain),
@@ -160,7 +159,7 @@ pub fn packing() -> impl Strategy<Value = Packing> {
 }
 
 impl Packing {
-    /// The log as it is stored.
+    /// The compressed log.
     pub fn pack(&self, log: &[u8]) -> Vec<u8> {
         let cut = |at: &Option<Index>| log.split_at(at.map_or(log.len(), |at| at.index(log.len() + 1)));
         match self {
@@ -177,14 +176,14 @@ impl Packing {
     }
 }
 
-/// One member.
+/// As one gzip member.
 pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(bytes).expect("memory takes everything");
     encoder.finish().expect("memory takes everything")
 }
 
-/// One frame.
+/// As one zstd frame.
 pub fn zstd(bytes: &[u8]) -> Vec<u8> {
     zstd::encode_all(bytes, 1).expect("memory takes everything")
 }

@@ -1,5 +1,5 @@
-//! What holds for any bytes that are read as a log in some envelope: each entry comes out once, and neither the cuts
-//! between blocks, nor their order, nor what was read before change what it is.
+//! Properties of any bytes that are read as a log in an envelope. Each entry is decoded once. Block boundaries,
+//! block order and earlier records do not change an entry.
 
 use std::sync::LazyLock;
 
@@ -13,10 +13,10 @@ use json_records::json_records;
 
 use super::run::{self, MAX_LINE};
 
-/// An entry: what it is, and the envelopes around it.
+/// An entry's content, and the envelopes around it.
 type Entry = (String, Layers);
 
-/// Lines that leave a decoder with an envelope at each depth as the last thing it saw.
+/// Lines after which the decoder has last seen an envelope, one line for each depth.
 static OTHERS: LazyLock<Block> = LazyLock::new(|| {
     let event = r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","auditID":"a","stage":"Panic"}"#;
     let mut lines = format!("2026-01-01T00:00:00Z stdout P {{\"log\":\n{event}\n");
@@ -29,7 +29,7 @@ static OTHERS: LazyLock<Block> = LazyLock::new(|| {
     Block { first_line: 1, bytes: lines.into_bytes(), ..Block::default() }
 });
 
-/// A log that is said to be in an envelope, and may be in any.
+/// A log that is decoded with a given envelope but may be in any.
 pub fn envelope(envelope: Envelope, bytes: &[u8]) {
     let form = Layers::default().with(envelope);
     let framing = detect::framing_of(form, bytes);
@@ -37,13 +37,13 @@ pub fn envelope(envelope: Envelope, bytes: &[u8]) {
     let free = read(&mut Decoder::new(None, MAX_LINE), [&whole]);
     let forced = read(&mut Decoder::new(Some(form), MAX_LINE), [&whole]);
     assert_eq!(free.len(), forced.len(), "what is another form's is skipped, not lost");
-    // Aliases of YAML repeat what is written once.
+    // YAML aliases repeat content that occurs once.
     let repeats = matches!(framing, Framing::Yaml);
     assert!(free.len() <= bytes.len() + 1 || repeats, "no entry comes of nothing");
     for (free, forced) in free.iter().zip(&forced) {
         let no_form =
             [skip(SkipReason::Blank), format!("{:?}", Outcome::Foreign(Foreign::Part))].contains(&free.0);
-        // The start of a batch may be damaged: its name then says what its elements are in.
+        // The start of a batch may be damaged. The given envelope then decides how its elements are decoded.
         let is_named = forced.0 == free.0 && forced.1.contains(envelope);
         let expected_layers = if is_named { forced.1 } else { free.1 };
         let passes = is_named || free.1.contains(envelope) || no_form;
@@ -66,8 +66,8 @@ pub fn envelope(envelope: Envelope, bytes: &[u8]) {
     }
 }
 
-/// Text that is read at once and in pieces of some size: the same records, in their order, and nothing but what may
-/// stand between them is left out.
+/// Text that is scanned at once and in pieces of some size gives the same records in the same order. Only
+/// separators between records are skipped.
 pub fn json_scanner(bytes: &[u8]) {
     let whole = json_records(bytes, bytes.len().max(1));
     for step in [1, 2, 3, 7, 64] {
@@ -84,7 +84,7 @@ pub fn json_scanner(bytes: &[u8]) {
     }
 }
 
-/// What blocks hold, read by one decoder.
+/// The entries of blocks that one decoder reads.
 fn read<'b>(decoder: &mut Decoder, blocks: impl IntoIterator<Item = &'b Block>) -> Vec<Entry> {
     let facts = SourceFacts { year: Some(2026), modified: None };
     let mut entries = Vec::new();
@@ -98,7 +98,7 @@ fn read<'b>(decoder: &mut Decoder, blocks: impl IntoIterator<Item = &'b Block>) 
     entries
 }
 
-/// What an entry is, but for how it is written.
+/// An entry's content, without its formatting.
 fn told(outcome: &Outcome<'_>) -> String {
     let told = format!("{outcome:?}");
     match outcome {

@@ -1,4 +1,4 @@
-//! The body of the fuzz target of etcd's log.
+//! The body of the fuzz target for etcd's log.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,7 @@ use kubetoll::pipeline::{Counted, Pass, Shared, Worker};
 
 use super::run;
 
-/// Some records: each entry is counted once, whatever they hold, and it does not matter how they are cut into blocks
-/// and in which order those are read.
+/// Each entry of any records is counted once. Block boundaries and block order do not matter.
 pub fn etcd(bytes: &[u8]) {
     let (whole, mut pieces) = run::whole_and_pieces(bytes, detect::framing(bytes));
     let mut decoder = Decoder::for_etcd(run::MAX_LINE);
@@ -49,7 +48,7 @@ fn counted(counted: &Counted) -> u64 {
     counted.ledger.input.records() + counted.etcd.slow + counted.etcd.other
 }
 
-/// All that a report tells.
+/// All fields of the report.
 fn told(counted: Counted) -> String {
     let InputCounts { lines, foreign, skipped, .. } = &counted.ledger.input;
     let input = format!("{lines} {foreign:?} {skipped:?}");

@@ -1,8 +1,8 @@
-//! What a client writes that means to fill memory: every request with another user agent, or for another resource.
+//! Requests of a client that tries to fill memory: each has another user agent or another resource.
 
 use super::synth::{BEGIN, Rng};
 
-/// How a hostile user agent is shaped.
+/// The form of a hostile user agent.
 const SHAPES: [&str; 5] = [
     "{name}/1.0 {noise}",
     "{name} {noise}",
@@ -11,8 +11,8 @@ const SHAPES: [&str; 5] = [
     "{noise}",
 ];
 
-/// A request of one user with an agent of a kilobyte that no other has. No two take equally long, so that it is
-/// settled which ones are the costliest.
+/// A request of one user with a unique user agent of 1 KB. All durations differ, so the costliest requests are
+/// well defined.
 pub fn agent(number: u32, rng: &mut Rng) -> String {
     let name = format!("{}-{}", rng.suffix(6), rng.hex(16));
     let agent = rng.pick(&SHAPES).replace("{name}", &name).replace("{noise}", &rng.hex(1_000));
@@ -25,7 +25,7 @@ pub fn resource(number: u32, rng: &mut Rng) -> String {
     request(number, &uri, "tool/1.0")
 }
 
-/// A request of a node that states a version of its own.
+/// A request of a node with a unique version.
 pub fn version(number: u32) -> String {
     let agent = format!("kubelet/v1.{}.{} (linux/amd64) kubernetes/x", number / 500, number % 500);
     request(number, "/api/v1/nodes/n", &agent).replace("mallory", "system:node:n")

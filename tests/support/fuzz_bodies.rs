@@ -1,4 +1,4 @@
-//! What the fuzz targets do with what they are given; `tests/fuzz_smoke.rs` does the same without a fuzzer.
+//! The bodies of the fuzz targets; `tests/fuzz_smoke.rs` runs them without a fuzzer.
 
 use kubetoll::apiserver::judge::served_against_model;
 use kubetoll::apiserver::{
@@ -20,8 +20,7 @@ use kubetoll::requests::Classifier;
 use super::same::{difference, json};
 use super::{conservation, run};
 
-/// Some records of a log: whatever they hold, they are counted, everything adds up, and it does not matter how they
-/// are cut into blocks and in which order those are read.
+/// Any records of a log are counted, and all sums agree. Block boundaries and block order do not matter.
 pub fn line(bytes: &[u8]) {
     let mut decoder = Decoder::new(None, run::MAX_LINE);
     let mut outcomes = 0;
@@ -79,7 +78,7 @@ fn one_event(event: &Event<'_>) {
     }
 }
 
-/// A text that may hold secrets: what follows it is masked, whatever it holds.
+/// A text that may contain secrets. A secret after it is masked, whatever the text is.
 pub fn secrets(text: &str) {
     let token = "hunter2-hunter2-hunter2";
     if text.contains(token) {
@@ -91,7 +90,7 @@ pub fn secrets(text: &str) {
     }
 }
 
-/// A request target: it is judged for every release, always the same way, and the verdict is sound.
+/// A request target gets a verdict for every release. The verdict is consistent, and the same each time.
 pub fn uri(text: &str) {
     assert!(shown_uri(text).len() <= 410, "evidence is bounded");
     let Some(target) = ParsedTarget::parse(text) else {
@@ -132,7 +131,7 @@ fn judged(server: &Server, asked: &RequestShape<&str>, status: Option<u16>) {
     }
 }
 
-/// A user agent: its product is a short printable name that does not hang on the version.
+/// A user agent's product is a short printable name that does not depend on the version.
 pub fn user_agent(text: &str) {
     let product = AgentProduct::from_user_agent(text);
     assert!(!product.name.is_empty() && product.name.len() <= AgentProduct::MAX_LENGTH);
@@ -157,11 +156,11 @@ pub fn user_agent(text: &str) {
     assert!(version.is_none_or(|version| text.contains(version) && !version.contains([' ', '/'])));
 }
 
-/// What is read on demand is what `serde_json` reads, wherever that reads it.
+/// The on-demand decoder reads the same as `serde_json`, if `serde_json` accepts the text.
 pub fn on_demand(text: &str) {
     let mut meant = String::new();
     let mut recent = CachedCallers::default();
-    // The second time its client was met before.
+    // The second time, the client is cached.
     for _ in 0..2 {
         let found = EventFields::find(text, &mut recent)
             .and_then(|mut fields| fields.unescape(text, &mut meant).map(|()| fields));
@@ -171,7 +170,7 @@ pub fn on_demand(text: &str) {
                 let found = fields.event(text, &meant, &recent).expect("its client is kept");
                 assert_eq!(Event { request_bytes: None, ..found }, event);
             }
-            // Of a body only brackets and strings are looked at.
+            // In a body, kubetoll checks only brackets and strings.
             Err(error) => assert!(error.is_syntax() || error.is_eof(), "{error}"),
         }
     }

@@ -1,13 +1,13 @@
-//! The fuzz targets by their names: one for each envelope, and one for each other way in.
+//! The fuzz targets by name: one for each envelope, and one for each other kind of input.
 
 use kubetoll::decode::Envelope;
 
 use super::{cost_body, envelope_bodies, etcd_body, fuzz_bodies, klog_body, reader_body, rules_body};
 
-/// What a target does with what it is given.
+/// The body of a fuzz target.
 type Body = fn(&[u8]);
 
-/// Those that are no envelope's.
+/// The targets that do not decode an envelope.
 const OTHERS: [(&str, Body); 12] = [
     ("line", fuzz_bodies::line),
     ("uri", |bytes| text(bytes, fuzz_bodies::uri)),

@@ -1,11 +1,11 @@
-//! The records of JSON that arrives in pieces.
+//! The records of JSON that is read in pieces.
 
 use std::ops::Range;
 
 use kubetoll::input::json::JsonScanner;
 use kubetoll::input::{Block, Framing, RecordKind};
 
-/// Place, first line and kind of each record of a text that is scanned so many bytes at a time.
+/// Byte range, first line and kind of each record of a text. The scanner gets `step` bytes at a time.
 pub fn json_records(bytes: &[u8], step: usize) -> Vec<(Range<usize>, u64, RecordKind)> {
     let mut scanner = JsonScanner::default();
     let (mut from, mut to, mut found) = (0, 0, Vec::new());

@@ -1,11 +1,11 @@
-//! What holds for any text that is read as lines of the apiserver's own log.
+//! Properties of any text that is read as lines of the apiserver's own log.
 
 use kubetoll::decode::klog::{self, Clock, ClockContext, KlogKind};
 use kubetoll::input::SourcePosition;
 use kubetoll::ledger::Ledger;
 use kubetoll::requests::Classifier;
 
-/// Lines of the apiserver's log: each is read the same way again, and a request is counted once.
+/// Each line gives the same result when it is read again, and a request is counted once.
 pub fn klog(text: &str) {
     let contexts = [
         ClockContext::default(),

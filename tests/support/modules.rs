@@ -1,4 +1,4 @@
-//! Which file imports which, as far as paths in the source say it.
+//! The imports of each file, from the paths in its source.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -20,7 +20,7 @@ fn code(source: &str) -> String {
     COMMENTS.replace_all(code, "").into_owned()
 }
 
-/// All paths that a use tree such as `a::{b, c::d}` stands for.
+/// All paths of a use tree such as `a::{b, c::d}`.
 fn expand(tree: &str) -> Vec<Vec<String>> {
     let tree = tree.trim();
     if let Some((before, rest)) = tree.split_once('{') {
@@ -48,7 +48,7 @@ fn segments(path: &str) -> Vec<String> {
     path.split("::").map(name).filter(|name| !name.is_empty() && name != "self").collect()
 }
 
-/// The files of a crate, and what each imports.
+/// The files of a crate with their imports.
 pub struct Modules {
     code: BTreeMap<Module, String>,
     reexports: BTreeMap<Module, BTreeMap<String, Module>>,
@@ -74,7 +74,7 @@ impl Modules {
         Self { code, reexports }
     }
 
-    /// The file that defines what an absolute path names: modules first, then what they export again.
+    /// The file that defines the item of an absolute path: modules first, then re-exports.
     fn file_of(&self, path: &[String]) -> Option<Module> {
         let depth = (1..=path.len()).rev().find(|depth| self.code.contains_key(&path[..*depth]))?;
         let module = path[..depth].to_vec();
@@ -82,7 +82,7 @@ impl Modules {
         Some(path.get(depth).and_then(exported).cloned().unwrap_or(module))
     }
 
-    /// The files that a file names in its code, beside itself. What it only exports again is not counted.
+    /// The other files that a file's code names, without re-exports.
     fn imports(&self, module: &Module) -> BTreeSet<Module> {
         let code = REEXPORTS.replace_all(&self.code[module], "");
         let mut imports = BTreeSet::new();

@@ -1,6 +1,7 @@
-//! An audit policy as kube-apiserver reads, validates and applies it. What is written here is upstream's: the types of
-//! k8s.io/apiserver `pkg/apis/audit/v1/types.go`, the checks of `pkg/apis/audit/validation/validation.go` and
-//! `pkg/audit/policy/reader.go`, and the match of `pkg/audit/policy/checker.go`.
+//! An audit policy as kube-apiserver reads, validates and applies it. The types are those of upstream's
+//! k8s.io/apiserver `pkg/apis/audit/v1/types.go`. The checks are those of
+//! `pkg/apis/audit/validation/validation.go` and `pkg/audit/policy/reader.go`. The match is that of
+//! `pkg/audit/policy/checker.go`.
 
 use std::collections::BTreeMap;
 
@@ -74,10 +75,10 @@ pub enum Stage {
     Panic,
 }
 
-/// What the policy is asked about: upstream's `authorizer.Attributes`.
+/// A request as the policy sees it: upstream's `authorizer.Attributes`.
 #[derive(Debug, Clone, Default)]
 pub struct Request<'r> {
-    /// Who asks; none before authentication.
+    /// The user; none before authentication.
     pub user: Option<&'r str>,
     pub groups: Vec<&'r str>,
     pub verb: &'r str,
@@ -98,7 +99,7 @@ pub struct Object<'r> {
 }
 
 impl Policy {
-    /// Reads a policy, and says what upstream would refuse it for.
+    /// Reads a policy. The error is the reason for which upstream rejects it.
     pub fn load(yaml: &str) -> Result<Self, String> {
         let policy: Self = serde_saphyr::from_str(yaml).map_err(|error| error.to_string())?;
         if (policy.api_version.as_str(), policy.kind.as_str()) != ("audit.k8s.io/v1", "Policy") {
@@ -111,7 +112,7 @@ impl Policy {
         Ok(policy)
     }
 
-    /// The level and the stages left out, by the first rule that matches.
+    /// The level and the omitted stages, by the first rule that matches.
     pub fn level_and_stages(&self, request: &Request) -> (Level, Vec<Stage>) {
         let rule = self.rules.iter().find(|rule| rule.matches(request));
         let mut omitted = self.omit_stages.clone();

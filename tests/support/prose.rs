@@ -1,6 +1,6 @@
 //! The prose of the project's files: comments and string literals of Rust, Markdown without code, YAML.
 
-/// Text that is read as one, with the line on which each piece of it begins.
+/// A text of several lines, with the line on which each piece begins.
 #[derive(Default)]
 pub struct Prose {
     pub text: String,
@@ -29,7 +29,7 @@ pub fn of_rust(source: &str) -> Vec<Prose> {
     let mut in_tests = false;
     let mut line = 1;
     let mut rest = source;
-    // Only white space since the last comment's line: the next line goes on with it.
+    // Only white space since the last comment line: the next line continues the comment.
     let mut adjacent = false;
     while let Some(c) = rest.chars().next() {
         if rest.starts_with("//") {
@@ -88,7 +88,7 @@ fn string_literal(source: &str) -> Option<(&str, usize)> {
     Some((&inside[..end], end + 2))
 }
 
-/// The length of a character literal, such as `'"'`, which is no string.
+/// The length of a character literal, such as `'"'`, which is not a string.
 fn char_literal(source: &str) -> Option<usize> {
     let inside = source.strip_prefix('\'')?;
     let mut chars = inside.char_indices();

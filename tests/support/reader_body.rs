@@ -8,7 +8,7 @@ use kubetoll::input::cut::{BLOCK_SIZE, Cutter};
 
 use super::{conservation, run};
 
-/// Gives some bytes at a time.
+/// A reader that returns a few bytes at a time.
 struct Trickle<'a>(&'a [u8], usize);
 
 impl Read for Trickle<'_> {
@@ -20,8 +20,8 @@ impl Read for Trickle<'_> {
     }
 }
 
-/// A log: its framing is told, it is cut, opened, counted and reported. Everything adds up, and it does not matter how
-/// much is read at once, or how large blocks are.
+/// Detects a log's framing, splits, decodes and counts it, and builds its report. All sums agree. The sizes of
+/// reads and of blocks do not matter.
 pub fn reader(bytes: &[u8]) {
     let whole = report(bytes, usize::MAX, BLOCK_SIZE);
     for (step, block_size) in [(1 + bytes.len() / 2, BLOCK_SIZE), (1 + bytes.len() / 7, 1 + bytes.len() / 3)]

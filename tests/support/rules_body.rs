@@ -1,4 +1,4 @@
-//! What holds for any text that is read as a rule or as a policy.
+//! Properties of any text that is read as a rule or as a policy.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -8,7 +8,7 @@ use kubetoll::rules::{FileErrors, Policy, Rule, RuleSet};
 
 static EMBEDDED: LazyLock<RuleSet> = LazyLock::new(RuleSet::embedded);
 
-/// A rule file: either it is a rule, of which each page can be written, or every mistake has its place.
+/// The file is a rule whose pages can be rendered, or every error has a place.
 pub fn rule(text: &str) {
     let read = || {
         let mut errors = FileErrors::default();
@@ -28,7 +28,7 @@ pub fn rule(text: &str) {
     assert!(serde_json::from_str::<serde_json::Value>(&json::render(&rules)).is_ok());
 }
 
-/// A policy file: either it is one, which can be applied, or every mistake has its place.
+/// The file is a policy that can be applied, or every error has a place.
 pub fn policy(text: &str) {
     let today = chrono::NaiveDate::from_ymd_opt(2026, 11, 1).expect("a day");
     match Policy::read(Path::new("kubetoll.yaml"), text, &EMBEDDED, today) {
@@ -44,9 +44,9 @@ pub fn policy(text: &str) {
     }
 }
 
-/// Each mistake stands in the file, or right behind its end.
+/// Each error is in the file or right after its end.
 fn placed(text: &str, errors: &FileErrors) {
-    // YAML's own line breaks are fewer than these.
+    // `lines` accepts more line breaks than YAML does.
     let lines = text.split(['\n', '\r']).count() as u64;
     for error in &errors.0 {
         assert!((1..=lines + 1).contains(&error.at.line) && error.at.column >= 1, "{error}");

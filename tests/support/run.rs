@@ -1,4 +1,4 @@
-//! Reading files and blocks into a report, as the command does.
+//! Builds reports from files and blocks, as the command does.
 
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
@@ -17,15 +17,15 @@ use kubetoll::requests::filter::{Filter, NameFilter};
 use kubetoll::rules::{Policy, RuleSet};
 use kubetoll::version::Inferred;
 
-/// The version that requests are judged by.
+/// The server's version in these tests.
 const VERSION: KubeVersion = KubeVersion::new(34, 2);
 /// The longest line that is read, in bytes.
 pub const MAX_LINE: usize = 1 << 20;
 
-/// Read once: a property is tried on hundreds of reports.
+/// Parsed once, because a property test builds hundreds of reports.
 static RULES: LazyLock<RuleSet> = LazyLock::new(RuleSet::embedded);
 
-/// Some of what the logs ask for, with a size and without.
+/// Some resources of the logs, with a size and without.
 static INVENTORY: LazyLock<Inventory> = LazyLock::new(|| {
     let mut inventory = Inventory::default();
     let text =
@@ -34,7 +34,7 @@ static INVENTORY: LazyLock<Inventory> = LazyLock::new(|| {
     inventory
 });
 
-/// Settings that count requests of these verbs; of all verbs if there are none.
+/// Settings that count requests of these verbs, or of all verbs if the list is empty.
 pub fn settings(threads: usize, verbs: &[&str]) -> Settings {
     let verbs: Vec<String> = verbs.iter().map(|verb| (*verb).to_owned()).collect();
     let filter = Filter { verbs: NameFilter::new(&verbs).expect("short names"), ..Filter::default() };
@@ -53,7 +53,7 @@ pub fn sources(files: &[PathBuf]) -> Sources {
     Sources { list: files.iter().map(source).collect(), ..Sources::default() }
 }
 
-/// The report of a log, judged by these rules as of a server of this version.
+/// The report of a log with these rules, for a server of this version.
 pub fn judged(log: &[u8], kube: KubeVersion, rules: &RuleSet) -> Report {
     let timeline = ServerTimeline::always(kube);
     let blocks = blocks(log, |_| false);
@@ -83,7 +83,7 @@ pub fn scan(files: &[PathBuf], settings: &Settings) -> Report {
     report(ledger, &sources, &timeline)
 }
 
-/// What blocks hold, each read by a worker of its own in their order.
+/// The ledger of blocks; each block has its own worker, in order.
 pub fn count(blocks: &[Block], settings: &Settings, timeline: &ServerTimeline) -> Ledger {
     let shared = Shared::new(settings, timeline, &[]);
     let workers = blocks.iter().map(|block| {
@@ -99,7 +99,7 @@ pub fn report(ledger: Ledger, sources: &Sources, timeline: &ServerTimeline) -> R
     report_of(ledger, sources, timeline, Detail::All)
 }
 
-/// The report of a ledger, with what is detail of it.
+/// The report of a ledger with this detail.
 pub fn report_of(ledger: Ledger, sources: &Sources, timeline: &ServerTimeline, detail: Detail) -> Report {
     let version = Inferred { timeline: timeline.clone(), ..Inferred::given(VERSION) };
     let context = Context {
@@ -118,7 +118,7 @@ pub fn report_of(ledger: Ledger, sources: &Sources, timeline: &ServerTimeline, d
     build(ledger, &context)
 }
 
-/// Cuts a text behind the line feeds that `cut_behind` picks by their number.
+/// Splits a text after the line feeds that `cut_behind` selects by their number.
 pub fn blocks(text: &[u8], mut cut_behind: impl FnMut(usize) -> bool) -> Vec<Block> {
     let mut blocks = vec![Block { first_line: 1, ..Block::default() }];
     let (mut number, mut offset) = (1, 0);
@@ -135,7 +135,7 @@ pub fn blocks(text: &[u8], mut cut_behind: impl FnMut(usize) -> bool) -> Vec<Blo
     blocks
 }
 
-/// A log as one block, and in the smallest blocks in which it may be handed on.
+/// A log as one block, and as the smallest blocks into which it may be split.
 pub fn whole_and_pieces(bytes: &[u8], framing: Framing) -> (Block, Vec<Block>) {
     let mut spans = Vec::new();
     match framing {
@@ -148,7 +148,7 @@ pub fn whole_and_pieces(bytes: &[u8], framing: Framing) -> (Block, Vec<Block>) {
         }
         Framing::Yaml => yaml_spans(bytes, 1, &mut spans),
     }
-    // What stands between records goes with the one behind it, and what stands behind the last with that.
+    // Bytes between records belong to the next record. Bytes after the last record belong to that record.
     let block = |start: usize, end: usize, spans: &[RecordSpan]| Block {
         first_line: 1 + count_feeds(&bytes[..start]),
         offset: start as u64,

@@ -1,9 +1,9 @@
-//! Reports side by side, and where they differ: a whole report in a failure's message is of no use to anyone.
+//! Compares reports and shows where they differ. A failure message with two whole reports would be unreadable.
 
 use kubetoll::report::Report;
 use serde_json::Value;
 
-/// A report as JSON: what is written of it is all that its contract holds.
+/// A report as JSON, which is its public contract.
 pub fn json(report: &Report) -> Value {
     let mut text = Vec::new();
     kubetoll::render::json::write(report, &mut text).expect("memory takes everything");
@@ -13,7 +13,7 @@ pub fn json(report: &Report) -> Value {
     written
 }
 
-/// The report as JSON without these keys, wherever they stand.
+/// The report as JSON without these keys, at any depth.
 pub fn json_without(report: &Report, keys: &[&str]) -> Value {
     let mut value = json(report);
     remove(&mut value, keys);

@@ -1,4 +1,4 @@
-//! The samples of every envelope, and what may happen to them on their way.
+//! The samples of every envelope, and ways to damage them.
 
 use std::fs;
 use std::io::Read;
@@ -41,9 +41,9 @@ fn text(path: &Path) -> Vec<u8> {
 /// One way to damage a log.
 #[derive(Debug, Clone)]
 pub enum Damage {
-    /// A bit is another.
+    /// A bit flips.
     Flip(Index, u8),
-    /// Some bytes are others.
+    /// Some bytes change.
     Replace(Index, u8, Vec<u8>),
     /// Bytes are missing.
     Gap(Index, Index),
@@ -51,14 +51,14 @@ pub enum Damage {
     End(Index),
     /// A line feed is missing.
     Join(Index),
-    /// Lines stand there twice, or in another order.
+    /// Lines occur twice or in another order.
     Double(Index),
     Swap(Index, Index),
-    /// Another log goes on here, from anywhere in it.
+    /// Another log continues here, from any place in it.
     Splice(Index, Index, Index),
-    /// A line of another log stands between two.
+    /// A line of another log is between two lines.
     Between(Index, Index, Index),
-    /// All of it once more, as a string in an envelope.
+    /// The whole log again, as a string in an envelope.
     Wrap(&'static str),
 }
 
@@ -86,10 +86,10 @@ const WORDS: [&str; 20] = [
 ];
 const WRAPS: [&str; 4] = ["message", "log", "MESSAGE", "textPayload"];
 
-/// A sample that something happened to.
+/// A damaged sample.
 pub fn damaged() -> impl Strategy<Value = Vec<u8>> {
     (any::<Index>(), prop::collection::vec(damage(), 0..5)).prop_map(|(sample, damage)| {
-        // What a report must hold is held by few lines as well, and faster.
+        // A few lines test a report as well, and faster.
         let mut text = some_lines(&SAMPLES[sample.index(SAMPLES.len())].1, sample);
         for damage in damage {
             damage.apply(&mut text);

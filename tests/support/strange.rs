@@ -1,4 +1,4 @@
-//! Requests that no sane client sends: made of what a server reads, in sense and nonsense.
+//! Strange requests, made of valid and invalid parts that a server parses.
 
 use proptest::prelude::*;
 
@@ -14,7 +14,7 @@ const VALUES: &str = "0 1 00 -1 500 true false 99999999999999999999 NotOlderThan
     eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6NSwic3RhcnQiOiJhL2IifQ \
     eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6LTEsInN0YXJ0IjoiYS9iIn0";
 
-/// One of some words, or nothing.
+/// One of these words, or an empty string.
 fn word(words: &'static str) -> impl Strategy<Value = &'static str> {
     prop::sample::select(words.split_whitespace().chain([""]).collect::<Vec<_>>())
 }

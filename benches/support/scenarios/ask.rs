@@ -1,8 +1,8 @@
-//! A request before it is sent: what it names, and how the server answers.
+//! A request before it is sent, with the server's response.
 
 use super::api::Kind;
 
-/// A request and its answer.
+/// A request and its response.
 #[derive(Clone)]
 pub struct Ask {
     pub verb: &'static str,
@@ -11,7 +11,7 @@ pub struct Ask {
     pub path: String,
     pub namespace: String,
     pub name: String,
-    /// The name is in the event's objectRef but not in the path, as of a created object.
+    /// The name is in the event's objectRef but not in the path, as for a created object.
     pub name_in_body: bool,
     pub subresource: &'static str,
     pub query: Vec<(&'static str, String)>,
@@ -112,12 +112,12 @@ impl Ask {
         self
     }
 
-    /// How client-go's reflector begins: `limit` beside `resourceVersion=0`.
+    /// The first LIST of client-go's reflector: `limit` with `resourceVersion=0`.
     pub fn first_list(self) -> Self {
         self.q("limit", "500").q("resourceVersion", "0")
     }
 
-    /// The watch cache serves it without a question to etcd.
+    /// The watch cache serves it without a request to etcd.
     pub fn is_at_any_revision(&self) -> bool {
         self.query.iter().any(|(key, value)| *key == "resourceVersion" && value == "0")
     }
@@ -154,7 +154,7 @@ impl Ask {
         uri
     }
 
-    /// The name in the event's objectRef: that of a field selector for collections.
+    /// The name in the event's objectRef. For collections, it comes from the field selector.
     pub fn object_name(&self) -> String {
         let selected = self.query.iter().find(|(key, _)| *key == "fieldSelector");
         match selected.and_then(|(_, value)| value.strip_prefix("metadata.name=")) {

@@ -1,4 +1,4 @@
-//! What the cluster consists of: nodes, namespaces, workloads, and the control plane's identities.
+//! The parts of the cluster: nodes, namespaces, workloads, and the control plane's identities.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use super::life::Life;
 use super::version::Version;
 use crate::synth::Rng;
 
-/// A node, its kubelet, and how long it runs.
+/// A node with its kubelet and its lifetime.
 #[derive(Clone)]
 pub struct Node {
     pub name: String,
@@ -61,7 +61,7 @@ const CONTROLLERS: [&str; 18] = [
 ];
 
 impl Cluster {
-    /// A cluster of so many nodes: a namespace for each ten of them, with up to six Deployments each.
+    /// A cluster with `nodes` nodes. Each ten nodes have a namespace with up to six Deployments.
     pub fn new(nodes: usize, version: Version, rng: &mut Rng) -> Self {
         let namespaces: Vec<String> = (0..4 + nodes / 10)
             .map(|index| match index / TEAMS.len() {

@@ -1,4 +1,4 @@
-//! Who sends requests: control plane components, kubelets, ServiceAccounts with pods, people.
+//! Clients: control plane components, kubelets, ServiceAccounts with pods, people.
 
 use std::rc::Rc;
 
@@ -9,7 +9,7 @@ use crate::synth::event::quote;
 
 /// A client that sends requests.
 pub struct Identity {
-    /// User, address and user agent, as events hold them.
+    /// User, address and user agent, as in events.
     pub client: Client,
     /// Its informers begin with a stream (`sendInitialEvents`) and not with a LIST.
     pub streams: bool,
@@ -18,12 +18,12 @@ pub struct Identity {
 /// A shared handle; actors of one client use the same.
 pub type Who = Rc<Identity>;
 
-/// A user that is no ServiceAccount.
+/// A user that is not a ServiceAccount.
 pub fn named(username: &str, groups: &[&str], address: &str, agent: String, streams: bool) -> Who {
     Rc::new(Identity { client: client(username, user(username, "", groups, ""), address, agent), streams })
 }
 
-/// A control plane component, such as `kube-scheduler`, with the part of its user agent behind the commit.
+/// A control plane component, such as `kube-scheduler`. `part` follows the commit in its user agent.
 pub fn component(version: Version, username: &str, product: &str, part: &str) -> Who {
     let part = if part.is_empty() { String::new() } else { format!("/{part}") };
     let agent = format!("{product}/{}{part}", version.release());
@@ -67,7 +67,7 @@ pub fn kubectl(version: Version) -> String {
     format!("kubectl/{}", version.release())
 }
 
-/// A pod's ServiceAccount, with what tokens of this version say of the pod and its node.
+/// A pod's ServiceAccount, with the pod and node fields of this version's tokens.
 pub fn pod(
     version: Version,
     account: (&str, &str),

@@ -8,7 +8,6 @@ use super::ask::{Ask, list, watch};
 use super::identity::Who;
 use super::world::{MINUTE, Open, SECOND, World};
 
-/// What an informer watches.
 #[derive(Clone)]
 pub struct Informer {
     who: Who,
@@ -20,7 +19,7 @@ pub struct Informer {
 }
 
 impl Informer {
-    /// Of all objects.
+    /// An informer of all objects.
     pub fn new(who: &Who, kind: Kind) -> Self {
         Self {
             who: Rc::clone(who),
@@ -65,7 +64,7 @@ impl Informer {
         self
     }
 
-    /// The process or the object is gone: its WATCH ends.
+    /// Ends the WATCH, because the process or the object is gone.
     pub fn stop(&self, world: &mut World) {
         self.stopped.set(true);
         if let Some(open) = self.open.borrow_mut().take() {

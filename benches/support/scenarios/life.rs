@@ -1,4 +1,4 @@
-//! A process that may end: its timers stop and its watches close.
+//! A process that may end. Its timers then stop and its watches close.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

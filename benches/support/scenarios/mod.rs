@@ -1,4 +1,4 @@
-//! Audit logs of whole clusters: a normal control plane, and beside it one thing that happens.
+//! Audit logs of whole clusters: a normal control plane, and one scenario.
 //!
 //! An event-driven simulation: actors wake up at their times and send requests. The same seed gives the same bytes.
 
@@ -29,17 +29,17 @@ pub struct Settings {
     pub received: bool,
 }
 
-/// What happens in a log.
+/// A scenario: one thing that happens in a cluster.
 pub struct Scenario {
     pub name: &'static str,
     pub summary: &'static str,
-    /// Adds the cluster and what happens in it.
+    /// Adds the cluster and the scenario.
     pub add: fn(&mut World),
-    /// What is found; nothing if all is well.
+    /// The expected findings; none on a good day.
     pub expected: Option<Expected>,
 }
 
-/// What a report says of the one bad client.
+/// The expected findings on the bad client.
 pub struct Expected {
     /// The end of its identity; empty for the log itself.
     pub client: &'static str,
@@ -49,17 +49,17 @@ pub struct Expected {
     pub error: bool,
     /// The last minor version on which it is bad.
     pub until: u16,
-    /// Servers that stream serve it well.
+    /// The pattern is harmless on servers that stream initial events.
     pub unless_streams: bool,
 }
 
 impl Scenario {
-    /// Nothing is found.
+    /// A scenario without findings.
     pub const fn quiet(name: &'static str, summary: &'static str, add: fn(&mut World)) -> Self {
         Self { name, summary, add, expected: None }
     }
 
-    /// What is found on a cluster of this release.
+    /// The expected findings on a cluster of this release.
     pub fn expected_on(&self, version: Version) -> Option<&Expected> {
         let expected = self.expected.as_ref()?;
         let served_well =

@@ -1,4 +1,4 @@
-//! The life of a pod: who writes what when it is created, starts, and ends.
+//! The lifecycle of a pod: the writes when it is created, starts, and ends.
 
 use std::rc::Rc;
 
@@ -135,7 +135,7 @@ impl World {
         self.send(&endpoints, update(ENDPOINTS).ns(namespace).name(service));
     }
 
-    /// The controllers of Deployments and ReplicaSets note how far they are. Now and then they meet.
+    /// The controllers of Deployments and ReplicaSets write their status. Sometimes their writes conflict.
     pub fn replicas_change(&mut self, workload: &Workload, hash: &str) {
         let sets = self.cluster.controller("replicaset-controller");
         let set = format!("{}-{hash}", workload.name);

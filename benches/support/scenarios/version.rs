@@ -1,4 +1,4 @@
-//! The release of the cluster, and what clients of it send.
+//! The release of the cluster, and version-dependent parts of requests.
 
 /// A release of Kubernetes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -8,7 +8,7 @@ pub struct Version {
 }
 
 impl Version {
-    /// The releases that scenarios are tried on: the last patch of each minor version when this was written.
+    /// The releases for the scenarios: the last patch of each minor version when this was written.
     pub const TRIED: [Self; 7] = [
         Self { minor: 25, patch: 16 },
         Self { minor: 28, patch: 15 },

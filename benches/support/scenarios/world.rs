@@ -1,4 +1,4 @@
-//! The simulated cluster's clock: actors wake up at their times, in one order, and what they send becomes the log.
+//! The simulated cluster's clock. Actors wake up at their times, in one order. Their requests become the log.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,7 +17,7 @@ pub const MINUTE: i64 = 60 * SECOND;
 
 type Step = Box<dyn FnMut(&mut World) -> Option<i64>>;
 
-/// What is shared by all actors.
+/// State that all actors share.
 pub struct World {
     pub rng: Rng,
     /// Microseconds since 1970.
@@ -29,7 +29,7 @@ pub struct World {
     /// The cluster's resourceVersion.
     pub revision: u64,
     pub cluster: Cluster,
-    /// While the apiserver is down, nothing is answered and nothing is logged.
+    /// While the apiserver is down, it serves and logs nothing.
     pub down: Option<(i64, i64)>,
     /// The audit policy drops reads.
     pub writes_only: bool,
@@ -41,7 +41,7 @@ pub struct World {
     requests: u64,
 }
 
-/// A WATCH that has begun.
+/// An open WATCH.
 pub struct Open {
     ask: Ask,
     id: String,
@@ -49,7 +49,7 @@ pub struct Open {
 }
 
 impl World {
-    /// A cluster at the begin of the log.
+    /// A cluster at the start of the log.
     pub fn new(seed: u64, nodes: usize, minutes: i64, version: Version, received: bool) -> Self {
         let mut rng = Rng::new(seed);
         let cluster = Cluster::new(nodes, version, &mut rng);

@@ -57,7 +57,7 @@ pub struct Failure {
     pub retry_after: u8,
 }
 
-/// A request and its answer.
+/// A request and its response.
 pub struct Request {
     /// Verb.
     pub verb: &'static str,
