@@ -1,4 +1,4 @@
-//! What every format for other programs says of a case.
+//! The text on a case that SARIF, `JUnit`, GitHub and Markdown share.
 
 use std::collections::HashMap;
 
@@ -9,18 +9,18 @@ use super::{facts, prose};
 use crate::report::cases;
 use crate::report::v1::{Case, Finding, Member, Report};
 
-/// Characters of a client's name. A client chooses it.
+/// Longest client name, in characters. A client chooses its name.
 const MAX_NAME: usize = 120;
 
-/// The findings of a report, by their fingerprints.
+/// The findings of a report, by fingerprint.
 pub(super) struct Findings<'r>(HashMap<&'r str, &'r Finding>);
 
 impl<'r> Findings<'r> {
-    pub(super) fn of(report: &'r Report) -> Self {
+    pub(super) fn new(report: &'r Report) -> Self {
         Self(report.findings.iter().map(|finding| (&*finding.fingerprint, finding)).collect())
     }
 
-    /// The findings of a case's worst member; the first one leads. None if the report has too many findings.
+    /// The findings of a case's worst member, the leading one first. Empty if the report has too many findings to list.
     pub(super) fn of_worst(&self, case: &Case) -> Vec<&'r Finding> {
         let mut findings = case.findings.iter().filter_map(|print| self.0.get(&**print).copied());
         let Some(first) = findings.next() else { return Vec::new() };
@@ -29,7 +29,7 @@ impl<'r> Findings<'r> {
     }
 }
 
-/// The client, or the program and what its members are. Not escaped.
+/// The client, or the program with the kind of its members. Not escaped.
 pub(super) fn client(case: &Case) -> String {
     let client = cut(case.client.as_deref().unwrap_or("log"), MAX_NAME);
     let members = usize::try_from(case.members.count).unwrap_or(usize::MAX);
@@ -39,12 +39,12 @@ pub(super) fn client(case: &Case) -> String {
     format!("{client} ({})", cases::counted(case.members.kind, members))
 }
 
-/// What the client does, without the client. Not escaped.
+/// What the client does, without the client's name. Not escaped.
 pub(super) fn does(case: &Case) -> String {
     if case.does.is_empty() { what(case) } else { case.does.clone() }
 }
 
-/// Who does what how often: a sentence that names the client. Not escaped.
+/// Which client does what, and how often. Not escaped.
 pub(super) fn sentence(case: &Case) -> String {
     let what = what(case);
     let is_named = case.client.as_deref().is_none_or(|client| what.starts_with(client));
@@ -55,7 +55,7 @@ fn what(case: &Case) -> String {
     if case.what.is_empty() { format!("findings of {}", rules(case)) } else { case.what.clone() }
 }
 
-/// `480 requests, at most 160 a minute, 25.1 % of the load`; nothing for a case on the log itself.
+/// `480 requests, at most 160 a minute, 25.1 % of the load`. `None` for a case on the log itself.
 pub(super) fn size(case: &Case) -> Option<String> {
     (case.members.count > 0).then(|| {
         format!(
@@ -67,28 +67,26 @@ pub(super) fn size(case: &Case) -> Option<String> {
     })
 }
 
-/// Where the client's code is, as the policy says.
+/// Where the client's code is, from the policy file.
 pub(super) fn source(case: &Case) -> Option<String> {
     case.source.as_ref().map(|source| format!("{}:{}", source.path, source.line))
 }
 
-/// The ids of its rules.
 pub(super) fn rules(case: &Case) -> String {
     escaped(&case.rules.join(", ")).into_owned()
 }
 
-/// The rule that stands for all of its rules. It is the one with the lowest id, as in the fingerprint: severities change
-/// with counts.
+/// The rule with the lowest id, which represents the case. The fingerprint uses it too: severities change with counts.
 pub(super) fn rule(case: &Case) -> &str {
     case.rules.iter().map(String::as_str).min().unwrap_or_default()
 }
 
-/// The first step of the fix, in one line.
+/// The first step of the fix, on one line.
 pub(super) fn fix(case: &Case) -> String {
     prose::plain(&case.fix).replace('\n', " ")
 }
 
-/// The worst members, with their requests; nothing for a case of one client.
+/// The worst members with their requests. `None` for a case with one client.
 pub(super) fn members(case: &Case) -> Option<String> {
     let member = |member: &Member| {
         format!(
@@ -102,7 +100,7 @@ pub(super) fn members(case: &Case) -> Option<String> {
     (case.members.count > 1).then(|| worst.join(", "))
 }
 
-/// All that is known of a case, in lines of text.
+/// The details of a case, one item a line.
 pub(super) fn described(case: &Case, findings: &Findings<'_>) -> String {
     let mut lines = vec![format!("{}. {}: {}", case.rank, case.severity, escaped(&sentence(case)))];
     let mut part = |title: &str, text: &str| {
@@ -122,7 +120,7 @@ pub(super) fn described(case: &Case, findings: &Findings<'_>) -> String {
     let verify: Vec<_> = lead.verify.lines().map(escaped).collect();
     part("Verify", &verify.join("\n"));
     part("Afterwards", &prose::plain(lead.look_for.as_deref().unwrap_or_default()));
-    for (title, line) in facts::of(lead) {
+    for (title, line) in facts::lines(lead) {
         part(title, &line.plain());
     }
     let finding = |finding: &&Finding| {

@@ -1,4 +1,4 @@
-//! The table of the page for a terminal: a row for each case, with the fix below it, and lines for the rest.
+//! The terminal page's table: a row for each case with its fix below, and summary lines for the rest.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -14,76 +14,76 @@ use super::text::{name as client_name, rounded};
 use crate::report::rest::{Rest, RestRow, rest, shown_cases, without_finding};
 use crate::report::v1::{Case, Client, Load, Report};
 
-/// From this width on, the rules have a column.
+/// Least table width for a column of rules.
 const WIDE: usize = 140;
-/// The widest table.
+/// Largest table width.
 const WIDEST: usize = 170;
-/// The widest columns: more would only stretch the table.
+/// Largest width of the column. A wider one would only stretch the table.
 const CLIENT: usize = 26;
 const CLIENT_WIDE: usize = 36;
 const WHAT_WIDE: usize = 72;
-/// The narrowest column of what clients do: other columns are left out first.
+/// Least width of the column that says what clients do. Other columns are dropped first.
 const WHAT: usize = 34;
-/// The narrowest column of clients, if what they do has no room otherwise.
+/// Least width of the client column, used if the text beside it has no room otherwise.
 const CLIENT_LEAST: usize = 16;
-/// By how much the column of clients gets narrower at a time.
+/// By how many characters the client column shrinks at a time.
 const STEP: usize = 2;
-/// The longest name of a resource whose group was left out.
+/// Longest resource name after its API group was removed.
 const RESOURCE: usize = 24;
-/// Lines of what a client does.
+/// Most lines for what a client does.
 const LINES: usize = 2;
-/// Rules in their column.
+/// Most rules in their column.
 const TAGS: usize = 3;
-/// Clients that have a row if no case has a client.
+/// How many clients get a row if no case has a client.
 const COSTLIEST: usize = 5;
-/// Clients without a finding that are named.
+/// How many clients without a finding are named.
 const NAMED: usize = 3;
-/// Columns of the names of clients without a finding, in a format without a width.
+/// Width of the names of clients without a finding, in a format without a width.
 const REST_TEXT: usize = 200;
-/// What the page says of clients without a finding, and of the other requests of clients with one.
+/// Ends the line on clients without a finding, and the line on other requests of clients with one.
 const NO_FINDING: &str = ": no finding";
 const OTHER_REQUESTS: &str = "other requests of clients with a finding";
-/// What the page calls the clients of the control plane.
+/// The page's name for the clients of the control plane.
 pub(super) const CONTROL_PLANE: &str = "control plane";
-/// The most tenths of a per cent by which rounding may change the line of the rest: with hundreds of rows, the line
-/// would say nothing true.
+/// Largest rounding correction of the summary line, in tenths of a percent. With hundreds of rows the correction would
+/// be larger, and the line wrong.
 const MOST_ROUNDING: i64 = 10;
 
-/// A row: a case or a client, or many of them in one line.
+/// A row for one case or client, or a summary line for many.
 #[derive(Default)]
 struct Row<'r> {
     rank: String,
     severity: &'static str,
-    /// Empty for a line of many.
+    /// Empty for a summary line.
     client: String,
     what: String,
-    /// The names of a line of many.
+    /// The names on a summary line.
     many: Option<Many>,
     requests: Option<u64>,
     peak: Option<u64>,
-    /// `None` for what has no requests.
+    /// `None` if the row has no requests.
     load: Option<Load>,
     fix: String,
     rules: &'r [String],
-    /// Its name is shortened before a sentence is cut.
+    /// The resource that the sentence names. Its name is shortened before the sentence is cut.
     resource: Option<&'r str>,
 }
 
 impl Row<'_> {
-    /// A text of the row in so many lines at most. Where it has no room, the name of the resource is shortened first.
+    /// The text in at most `most` lines. If it does not fit, the resource's name is shortened before the text is cut.
     fn limited(&self, text: &str, width: usize, most: usize) -> Vec<String> {
         self.whole(text, width, most)
             .or_else(|| Some(limited(self.without_group(text)?.last()?, width, most)))
             .unwrap_or_else(|| limited(text, width, most))
     }
 
-    /// The lines of a text if it has room, if need be without the group of the resource.
+    /// The lines of a text if it fits uncut, with a shortened resource name if necessary.
     fn whole(&self, text: &str, width: usize, most: usize) -> Option<Vec<String>> {
         let short = || self.without_group(text)?.iter().find_map(|short| fitting(short, width, most));
         fitting(text, width, most).or_else(short)
     }
 
-    /// A text with a shorter name of the resource: without its group, and cut if it is still long.
+    /// The text without the resource's API group. The second text also has a long resource name cut.
     fn without_group(&self, text: &str) -> Option<[String; 2]> {
         let resource = escaped(self.resource?);
         let name = resource.split('/').next().filter(|name| !name.is_empty())?;
@@ -94,23 +94,23 @@ impl Row<'_> {
     }
 }
 
-/// The lines of a text, if it needs no more than so many and no word is broken.
+/// The lines of a text if it fits into `most` lines without breaking a word.
 fn fitting(text: &str, width: usize, most: usize) -> Option<Vec<String>> {
     let lines = limited(text, width, most);
     lines.iter().flat_map(|line| line.split(' ')).eq(text.split_whitespace()).then_some(lines)
 }
 
-/// The names of a line of many.
+/// The names on a summary line.
 struct Many {
-    /// Each with how many clients it stands for.
+    /// Each name with the number of clients that share it.
     names: Vec<(String, usize)>,
-    /// How many are named at most.
+    /// Most names to show.
     named: usize,
-    /// What ends the line.
+    /// The end of the line.
     end: &'static str,
 }
 
-/// The columns, and their widths.
+/// The columns with their widths.
 struct Columns {
     gap: usize,
     rank: usize,
@@ -120,11 +120,11 @@ struct Columns {
     peak: Option<usize>,
     load: usize,
     rules: Option<usize>,
-    /// The widest line.
+    /// The widest line, in characters.
     width: usize,
 }
 
-/// The table in lines without their ends: as many as `room` if what clients do can be cut to that.
+/// The lines of the table without line feeds. There are at most `room` lines if cutting what clients do is enough.
 pub(super) fn table(report: &Report, top: usize, width: usize, room: usize) -> Vec<String> {
     let mut rows = rows(report, top);
     if rows.is_empty() {
@@ -132,7 +132,7 @@ pub(super) fn table(report: &Report, top: usize, width: usize, room: usize) -> V
     }
     let loads: Vec<Option<Load>> = rows.iter().map(|row| row.load).collect();
     let loads = shares(&loads, |at| rows[at].client.is_empty());
-    let columns = Columns::of(&rows, &loads, width);
+    let columns = Columns::fit(&rows, &loads, width);
     let names: Vec<String> = rows.iter().map(|row| row.client.clone()).collect();
     for (row, name) in rows.iter_mut().zip(shortened(&names, columns.client)) {
         row.client = name;
@@ -147,12 +147,12 @@ pub(super) fn table(report: &Report, top: usize, width: usize, room: usize) -> V
     lines
 }
 
-/// The fewest lines of the table.
+/// The least number of lines of the table.
 pub(super) fn least_lines(report: &Report, top: usize) -> usize {
     least(&rows(report, top))
 }
 
-/// The lines of these rows and of their heading, with one line for what each client does.
+/// Lines for these rows and their heading, with one line for what each client does.
 fn least(rows: &[Row<'_>]) -> usize {
     let lines: usize = rows.iter().map(|row| 1 + usize::from(!row.fix.is_empty())).sum();
     if rows.is_empty() { 0 } else { lines + 1 }
@@ -206,7 +206,7 @@ fn of_client(client: &Client) -> Row<'_> {
     }
 }
 
-/// What a client made etcd do.
+/// What etcd had to do for a client.
 fn work(client: &Client) -> String {
     let counts = &client.counts;
     let of = |number: u64, noun: &str| (number > 0).then(|| counted(number, noun));
@@ -220,7 +220,7 @@ fn work(client: &Client) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// A line for many cases or clients.
+/// A summary line for many cases or clients.
 fn of_rest(rest: RestRow<'_>) -> Row<'_> {
     let row = Row { rank: "–".to_owned(), load: rest.load, ..Row::default() };
     let names =
@@ -244,7 +244,7 @@ fn of_rest(rest: RestRow<'_>) -> Row<'_> {
     }
 }
 
-/// What a row stands for, for a format without a width.
+/// What a summary row counts, for a format without a width.
 pub(super) fn rest_text(rest: &Rest<'_>) -> String {
     match rest {
         Rest::Cases(cases) => more_cases(cases),
@@ -263,7 +263,7 @@ fn more_cases(cases: &[Case]) -> String {
     format!("{} more {noun} ({})", count(cases.len() as u64), ranks(cases))
 }
 
-/// The clients or programs of cases, each once.
+/// The clients or programs of these cases, without duplicates.
 fn clients_of(cases: &[Case]) -> Vec<String> {
     let mut seen = BTreeSet::new();
     cases.iter().map(name).filter(|name| seen.insert(name.clone())).collect()
@@ -278,13 +278,13 @@ fn ranks(cases: &[Case]) -> String {
     }
 }
 
-/// Whether the page counts a client as a part of the control plane.
+/// Whether the page counts a client as part of the control plane.
 pub(super) fn is_control_plane(client: &Client) -> bool {
     let of_manager = || client.user_agents.iter().any(|agent| agent.product == "kube-controller-manager");
     client.kind == "control-plane" || (client.kind == "service-account" && of_manager())
 }
 
-/// Names of clients, the most load first, each with how many clients it stands for.
+/// Names of clients, the most load first, each with the number of clients that share it.
 fn clients_in_short(clients: &[&Client]) -> Vec<(String, usize)> {
     let mut names: Vec<(u64, usize, String)> = Vec::new();
     let (control_plane, others): (Vec<&Client>, Vec<&Client>) =
@@ -298,8 +298,8 @@ fn clients_in_short(clients: &[&Client]) -> Vec<(String, usize)> {
     names.into_iter().map(|(_, clients, name)| (name, clients)).collect()
 }
 
-/// The load of each row of a table, rounded as in every other format. The largest row of the rest takes what rounding
-/// leaves, so that the shares add up.
+/// The load of each row, rounded as in all formats. The largest summary row takes the rounding difference, so that the
+/// shares add up.
 pub(super) fn shares(loads: &[Option<Load>], is_rest: impl Fn(usize) -> bool) -> Vec<String> {
     let parts = loads.iter().filter_map(|load| load.as_ref()?.share);
     let left = tenths(parts.clone().sum()) - parts.map(tenths).sum::<i64>();
@@ -316,15 +316,15 @@ pub(super) fn shares(loads: &[Option<Load>], is_rest: impl Fn(usize) -> bool) ->
     loads.iter().enumerate().map(share).collect()
 }
 
-/// A share moved by so many tenths of a per cent. What is not nothing does not become nothing.
+/// A share changed by `by` tenths of a percent. A share above zero stays above zero.
 #[allow(clippy::cast_precision_loss, reason = "a small number")]
 fn moved(part: f64, by: i64) -> f64 {
     if part > 0.0 { (part + by as f64 / 1_000.0).max(f64::MIN_POSITIVE) } else { part }
 }
 
 impl Columns {
-    /// The widest column of clients that leaves most sentences whole and no two names the same.
-    fn of(rows: &[Row<'_>], loads: &[String], width: usize) -> Self {
+    /// The widest client column that leaves most sentences uncut and keeps different names different.
+    fn fit(rows: &[Row<'_>], loads: &[String], width: usize) -> Self {
         let names: Vec<String> = rows.iter().map(|row| row.client.clone()).collect();
         let most = if width >= WIDE { CLIENT_WIDE } else { CLIENT };
         let client = rows.iter().map(|row| columns_of(&row.client)).fold(6, usize::max).min(most);
@@ -349,7 +349,7 @@ impl Columns {
         best
     }
 
-    /// Whether what a client does has no room, even without the group of the resource.
+    /// Whether what a client does is cut, even without the resource's API group.
     fn is_cut(&self, row: &Row<'_>) -> bool {
         row.requests.is_some() && row.whole(&row.what, self.what, LINES).is_none()
     }
@@ -402,7 +402,7 @@ impl Columns {
         cells.collect()
     }
 
-    /// The room of what a client does and of its figures together.
+    /// The width of what a client does and of its figures together.
     fn what_and_figures(&self) -> usize {
         let figures = [self.requests, self.peak];
         self.what + figures.iter().flatten().map(|width| width + self.gap).sum::<usize>()
@@ -422,7 +422,7 @@ impl Columns {
         let number = |number: Option<u64>| number.map_or("–".to_owned(), figure);
         let (what, figures) = match row.requests {
             Some(_) => (what, self.figures(&number(row.requests), &number(row.peak))),
-            // What is on the log itself has no figures, and more room.
+            // A case on the log itself has no figures, so its text may be wider.
             None => (self.what_and_figures(), String::new()),
         };
         let mut parts = row.limited(&row.what, what, most).into_iter();
@@ -442,12 +442,12 @@ impl Columns {
         lines
     }
 
-    /// The line of the fix; where the rules have no column, they end it.
+    /// The line of the fix. If the rules have no column, they are at its end.
     fn fix(&self, row: &Row<'_>) -> Option<String> {
         if row.fix.is_empty() {
             return None;
         }
-        // Below the severity, so that a whole sentence fits beside the rules.
+        // The line begins below the severity, so that a whole sentence fits beside the rules.
         let indent = self.rank + self.gap;
         let room = self.width.saturating_sub(indent + "fix: ".len());
         let blanks = " ".repeat(indent);
@@ -465,7 +465,7 @@ impl Columns {
     }
 }
 
-/// The line of many cases or clients, with as many names as there is room for.
+/// A summary line with as many names as fit.
 fn line_of_many(row: &Row<'_>, room: usize) -> String {
     let Some(Many { names, named, end }) = &row.many else { return cut(&row.what, room).into_owned() };
     let line = |shown: usize| {
@@ -478,9 +478,9 @@ fn line_of_many(row: &Row<'_>, room: usize) -> String {
         let all = if parts.is_empty() { last } else { format!("{} and {last}", parts.join(", ")) };
         format!("{}{all}{end}", row.what)
     };
-    // One more name takes no more room than "1 other".
+    // One more name is no longer than "1 other".
     let most = if names.len() == named + 1 { named + 1 } else { names.len().min(*named) };
-    // Each name takes room, and names are in the millions.
+    // Stop when the line is full: a log may have millions of names.
     let mut used = columns_of(&row.what);
     let fit = names[..most].iter().take_while(|(name, _)| {
         used += columns_of(name);
@@ -494,7 +494,7 @@ fn figure(number: u64) -> String {
     if number < 1_000_000 { count(number) } else { short_count(number) }
 }
 
-/// So many rules, and how many more there are.
+/// The first `number` rules, and how many more there are.
 fn tags(rules: &[String], number: usize) -> String {
     let mut tags: Vec<String> = rules.iter().take(number).map(|rule| escaped(rule).into_owned()).collect();
     if rules.len() > number {
@@ -503,7 +503,7 @@ fn tags(rules: &[String], number: usize) -> String {
     tags.join(" ")
 }
 
-/// The client, or the program with what its members are.
+/// The client, or the program with the kind of its members.
 pub(super) fn name(case: &Case) -> String {
     escaped(&super::case::client(case)).into_owned()
 }

@@ -1,4 +1,4 @@
-//! The clients as a table for a terminal.
+//! The table of clients for a terminal.
 
 use super::cost;
 use super::display::cut;
@@ -7,10 +7,10 @@ use super::table::{NARROW, table as laid_out};
 use super::text::{name, rounded};
 use crate::report::v1::{Client, Cost, Counts, Latency, Load, Rate, Report};
 
-/// From this width on, the table has the columns that a narrow one has no room for.
+/// Least width for the columns that a narrow table omits.
 const WIDE: usize = 130;
 
-/// The clients with the most load, and the rest in one row.
+/// Renders the clients with the most load, and the others in one row.
 #[must_use]
 pub fn table(report: &Report, top: usize, width: usize) -> String {
     let (wide, narrow) = (width >= WIDE, width < NARROW);
@@ -56,7 +56,7 @@ pub fn table(report: &Report, top: usize, width: usize) -> String {
         cut(&agents.join(", "), 30).into()
     };
     let mut rows: Vec<Vec<String>> =
-        shown.into_iter().map(|client| row(name(client), &Figures::of(client), agents(client))).collect();
+        shown.into_iter().map(|client| row(name(client), &Figures::new(client), agents(client))).collect();
     if !others.is_empty() {
         let (counts, cost, load) = (sum(&others), cost::sum(&others), sum_loads(&others));
         let figures = Figures { counts: &counts, latency: None, rate: None, cost: Some(&cost), load };
@@ -97,8 +97,8 @@ fn columns(wide: bool, narrow: bool, priced: bool) -> Vec<(&'static str, bool)> 
     columns
 }
 
-/// The clients that have rows of their own, and the others: the first `top`, and those whose costs are not all known, as
-/// they may be too low: twice `top` in all.
+/// Splits the clients into those with their own row and the others. The first `top` get a row. So do clients whose
+/// costs are only a lower bound, up to `2 * top` rows.
 fn shown(clients: &[Client], top: usize) -> (Vec<&Client>, Vec<&Client>) {
     let (mut shown, mut others) = (Vec::new(), Vec::new());
     for (at, client) in clients.iter().enumerate() {
@@ -117,21 +117,21 @@ struct Figures<'a> {
 }
 
 impl<'a> Figures<'a> {
-    fn of(client: &'a Client) -> Self {
+    fn new(client: &'a Client) -> Self {
         let (latency, rate) = (client.latency.as_ref(), client.rate.as_ref());
         Self { counts: &client.counts, latency, rate, cost: Some(&client.cost), load: client.load }
     }
 }
 
-/// A share of the load of all clients: `25.1 %`, `≈25.1 %` if it is an estimate. Requests cost something, even if the
-/// log rounds their durations to nothing.
+/// A client's share of all load: `25.1 %`, or `≈25.1 %` for an estimate. Never zero: a request costs something, even if
+/// the log rounds its duration to zero.
 pub(super) fn share(load: &Load) -> String {
     let Some(share) = load.share.map(|share| share.max(f64::MIN_POSITIVE)) else { return "–".to_owned() };
     let mark = if cost::is_estimate(load.bound) { "≈" } else { "" };
     format!("{mark}{}", per_cent(share))
 }
 
-/// The load itself, in its unit.
+/// The load with its unit.
 pub(super) fn amount(load: &Load) -> String {
     let mark = if cost::is_estimate(load.bound) { "≈" } else { "" };
     match load.unit {
@@ -140,7 +140,7 @@ pub(super) fn amount(load: &Load) -> String {
     }
 }
 
-/// The figures of the table, summed over the clients that it does not show.
+/// The summed figures of the clients that the table omits.
 fn sum(clients: &[&Client]) -> Counts {
     let mut sum = Counts::default();
     for client in clients {

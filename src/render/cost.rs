@@ -1,4 +1,4 @@
-//! What requests cost, in words, with the basis of each number.
+//! Sentences on what requests cost, with the basis of each number.
 
 use serde_json::Value;
 
@@ -7,15 +7,15 @@ use super::prose::Line;
 pub(super) use crate::report::v1::is_estimate;
 use crate::report::v1::{Amount, Client, Cost, Finding, Inventory, Report, Work};
 
-/// Resources that an inventory lacks of which the names are told.
+/// How many resources without a size in the inventory are named.
 const NAMED: usize = 6;
 
-/// Whether clients are ranked by what the inventory says.
+/// Whether the inventory decides the order of clients.
 pub(super) fn is_by_inventory(report: &Report) -> bool {
     report.ranking.basis == "inventory"
 }
 
-/// What clients are ranked by.
+/// The measure that clients are ordered by.
 pub(super) fn order(report: &Report) -> &'static str {
     match report.ranking.unit {
         "objects" => "objects that the apiserver handled, and writes",
@@ -23,7 +23,7 @@ pub(super) fn order(report: &Report) -> &'static str {
     }
 }
 
-/// Whether clients are compared by objects, as the sizes of some are not known.
+/// Whether clients are compared by objects, because the sizes of some objects are unknown.
 pub(super) fn is_by_objects(report: &Report) -> bool {
     report.ranking.handled_unit == Some("objects")
 }
@@ -43,7 +43,7 @@ fn objects(amount: &Amount) -> String {
     }
 }
 
-/// The objects that are known of an amount: `≈ 501k objects`.
+/// The known objects of an amount: `≈ 501k objects`.
 pub(super) fn in_objects(amount: &Amount) -> Option<String> {
     let number = amount.objects.filter(|_| !is_unknown(amount))?;
     let mark = match amount.bound.as_str() {
@@ -55,8 +55,8 @@ pub(super) fn in_objects(amount: &Amount) -> Option<String> {
     Some(format!("{mark}{} objects", short_count(number)))
 }
 
-/// A sum in short: bytes, or objects where their sizes are not known or objects are wanted; at least so many where
-/// requests are left out.
+/// An amount in short: bytes, or objects if sizes are unknown or `wants_objects` is set. A lower bound if some requests
+/// are unknown.
 pub(super) fn short(amount: Option<&Amount>, wants_objects: bool) -> String {
     let Some(amount) = amount else { return "–".to_owned() };
     let lead = |without: u64, number: u64| match amount.bound.as_str() {
@@ -83,7 +83,7 @@ fn from_etcd(amount: Option<&Amount>, wants_objects: bool) -> String {
     }
 }
 
-/// What clients can have received: at most, or about so much where a mean was reckoned with.
+/// What clients can have received: an upper bound, or an estimate if it uses a mean.
 fn received(amount: Option<&Amount>, wants_objects: bool) -> String {
     match amount {
         Some(amount) if is_unknown(amount) => "not known how much is received".to_owned(),
@@ -94,7 +94,7 @@ fn received(amount: Option<&Amount>, wants_objects: bool) -> String {
     }
 }
 
-/// The costs of the clients that the table does not show.
+/// The summed costs of the clients that the table omits.
 pub(super) fn sum(clients: &[&Client]) -> Cost {
     let of = |part: fn(&Work) -> &Option<Amount>| {
         let amounts = clients.iter().filter_map(|client| part(client.cost.total.as_deref()?).as_ref());
@@ -105,7 +105,7 @@ pub(super) fn sum(clients: &[&Client]) -> Cost {
             unknown_requests: a.unknown_requests + b.unknown_requests,
             unsized_requests: a.unsized_requests + b.unsized_requests,
         })?;
-        // Of some that read nothing and some of an unknown size nothing is known.
+        // If some requests read nothing and others an unknown size, the sum is unknown.
         let bytes = all.bytes.filter(|bytes| *bytes > 0 || all.unsized_requests == 0);
         Some(Amount { bytes, ..all })
     };
@@ -123,18 +123,19 @@ fn add(a: Option<u64>, b: Option<u64>) -> Option<u64> {
 /// What a finding's requests cost.
 pub(super) fn of_finding(finding: &Finding) -> Option<Line> {
     let requests = finding.stats.get("requests")?.as_u64()?;
-    let told = known(finding.cost.as_ref()?, requests)?;
+    let sentence = known(finding.cost.as_ref()?, requests)?;
     let is_one_of_many = finding.stats.get("shapes").and_then(Value::as_u64).is_some_and(|shapes| shapes > 1);
-    let told = if is_one_of_many { told.replacen("a request:", "the costliest request:", 1) } else { told };
-    Some(Line::default().text(told))
+    let sentence =
+        if is_one_of_many { sentence.replacen("a request:", "the costliest request:", 1) } else { sentence };
+    Some(Line::default().text(sentence))
 }
 
-/// What requests cost, by whatever that is known; nothing where that is latency, which is told anyway.
+/// The known cost of requests. `None` if only latency is known, because another line shows it.
 pub(super) fn known(cost: &Cost, requests: u64) -> Option<String> {
     let received = |work: Option<&Work>| work?.received.as_ref()?.objects;
     let (one, all) = (received(cost.per_request.as_deref()), received(cost.total.as_deref()));
     match cost.basis {
-        // A write, a refusal: nothing that an inventory could tell.
+        // A write or a refused request: the inventory adds nothing.
         "inventory" if cost.per_request.as_deref().is_some_and(reads_nothing) => None,
         "inventory" => Some(sentence(cost, requests)),
         "trace-counts" => Some(format!(
@@ -186,7 +187,7 @@ fn total(work: &Work, requests: u64) -> String {
     )
 }
 
-/// What all requests cost, and when the most; nothing without an inventory.
+/// What all requests cost, and when they cost the most. `None` without an inventory.
 pub(super) fn totals(report: &Report) -> Option<String> {
     let cost = &report.totals.cost;
     let work = cost.total.as_deref().filter(|_| is_by_inventory(report))?;
@@ -212,7 +213,7 @@ pub(super) fn totals(report: &Report) -> Option<String> {
     ))
 }
 
-/// The inventory, a line each: its files, what it is reckoned with, and what it lacks.
+/// The inventory: its files, its basis, and the resources it lacks, a line each.
 pub(super) fn inventory(inventory: &Inventory) -> Vec<String> {
     let mut lines = Vec::new();
     for file in &inventory.files {
@@ -238,7 +239,7 @@ pub(super) fn inventory(inventory: &Inventory) -> Vec<String> {
     lines
 }
 
-/// What an inventory lacks.
+/// The resources that an inventory lacks.
 pub(super) fn lacks(inventory: &Inventory) -> Vec<String> {
     let mut lines = Vec::new();
     for (what, title) in [("objects", "the inventory lacks"), ("bytes", "the inventory lacks the sizes of")] {

@@ -1,4 +1,4 @@
-//! Details for a person at a terminal: a block for each case that was asked for, and what the page has no room for.
+//! `--details`: a block for each requested case or client, and the parts that the page omits.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::str::FromStr;
@@ -14,40 +14,40 @@ use super::{case, cases, facts, prose, text};
 use crate::report::v1::{Case, Client, Finding, Report};
 use crate::requests::filter::pattern;
 
-/// What stands in front of a finding's lines, and as many blanks.
+/// The indentation of a finding's lines, which titles fill.
 const INDENT: &str = "                ";
-/// Clients without a case that are shown of one name.
+/// How many clients without a case are shown for one name.
 const CLIENTS: usize = 10;
-/// Facts that each client of a case has.
+/// Facts that differ between the clients of a case.
 const OF_CLIENT: [&str; 3] = ["Logged at", "How much", "Over time"];
-/// Near names that an error suggests.
+/// How many similar names an error suggests.
 const NEAR: usize = 3;
 
-/// What `--details` without a value stands for. No argument of a command can hold this character.
+/// The value of `--details` without a value. No command-line argument can contain this character.
 pub const ALL: &str = "\0";
 
-/// What `--details` names.
+/// The value of `--details`.
 #[derive(Debug, Clone)]
 pub enum Details {
-    /// All cases, and what the page leaves out.
+    /// All cases, and the parts that the page omits.
     All,
-    /// These cases and clients.
+    /// Only these cases and clients.
     Of(Vec<Wanted>),
 }
 
-/// A case or clients.
+/// One item of the value.
 #[derive(Debug, Clone)]
 pub enum Wanted {
-    /// Cases, from the first number to the last.
+    /// Cases from the first number through the last.
     Cases(u64, u64),
-    /// A client's name, in which `*` stands for anything.
+    /// A client's name, in which `*` matches any text.
     Client(String, Regex),
 }
 
 impl FromStr for Details {
     type Err = String;
 
-    /// Numbers and names with commas between.
+    /// Parses numbers and names, separated by commas.
     fn from_str(text: &str) -> Result<Self, String> {
         if text == ALL {
             return Ok(Self::All);
@@ -65,7 +65,7 @@ impl FromStr for Details {
             if let Some(cases) = numbers(part) {
                 return cases;
             }
-            // The page cuts long names with `…`.
+            // The page ends cut names with `…`.
             let regex = Regex::new(&pattern(&part.replace('…', "*")))
                 .map_err(|_| "the name is too long".to_owned())?;
             Ok(Wanted::Client(part.to_owned(), regex))
@@ -74,7 +74,7 @@ impl FromStr for Details {
     }
 }
 
-/// The cases of `3`, `1-3` or `1–3`, the form in which the page prints ranges; `None` for a name.
+/// The cases of `3`, `1-3` or `1–3` (the page prints ranges so). `None` for a name.
 fn numbers(text: &str) -> Option<Result<Wanted, String>> {
     let (first, last) = text.split_once(['-', '–']).unwrap_or((text, text));
     let (first, last) = (first.trim(), last.trim());
@@ -90,19 +90,19 @@ fn numbers(text: &str) -> Option<Result<Wanted, String>> {
     }))
 }
 
-/// What is shown of a report.
+/// The parts of a report to show.
 #[derive(Debug)]
 pub struct Chosen<'r> {
-    /// What the page leaves out is shown too.
+    /// Whether to show what the page omits.
     is_all: bool,
-    /// Cases, by their ranks, each with the client that was asked for.
+    /// Cases by rank. Each has the client that the user named, if any.
     cases: BTreeMap<u64, Option<&'r str>>,
     /// Clients without a case.
     clients: Vec<&'r Client>,
 }
 
 impl Details {
-    /// The cases and clients of a report.
+    /// Selects the cases and clients of a report.
     ///
     /// # Errors
     /// If there is no such case or client.
@@ -141,12 +141,12 @@ impl Details {
 }
 
 impl<'r> Chosen<'r> {
-    /// Whether what the page leaves out is shown too.
+    /// Whether to show what the page omits.
     pub(super) fn is_all(&self) -> bool {
         self.is_all
     }
 
-    /// Adds clients with this name, and their cases; whether there are any.
+    /// Adds the clients that match a name, and their cases. Returns whether there are any.
     fn add(&mut self, report: &'r Report, name: &Regex) -> bool {
         let mut is_found = false;
         for case in report.cases.iter().filter(|case| {
@@ -169,7 +169,7 @@ impl<'r> Chosen<'r> {
     }
 }
 
-/// Says that there is no client of this name, and which names are near.
+/// The error for an unknown client name, with similar names.
 fn unknown(report: &Report, name: &str) -> String {
     let lead = format!("--details: no case and no client is named '{}'", escaped(name));
     let wanted = name.to_lowercase();
@@ -208,10 +208,10 @@ fn is_named(client: &Client, name: &Regex) -> bool {
         || products.into_iter().any(|product| name.is_match(product))
 }
 
-/// A block for each case and client that was chosen.
+/// Renders a block for each selected case and client.
 pub(super) fn render(report: &Report, chosen: &Chosen<'_>, width: usize) -> String {
     let mut page = String::new();
-    let over_time = OverTime::of(report);
+    let over_time = OverTime::new(report);
     let mut by_print: HashMap<&str, &Finding> = HashMap::new();
     for finding in &report.findings {
         by_print.entry(&finding.fingerprint).or_insert(finding);
@@ -231,7 +231,7 @@ pub(super) fn render(report: &Report, chosen: &Chosen<'_>, width: usize) -> Stri
     page
 }
 
-/// What a block has printed already. Findings of one case have much in common.
+/// What a block has printed already. Findings of one case share many lines.
 #[derive(Default)]
 struct Printed(HashSet<(&'static str, String)>);
 
@@ -241,7 +241,7 @@ impl Printed {
     }
 }
 
-/// A case: who it is, and by rule the findings on the client that was asked for, or on its worst members.
+/// Renders a case by rule: the findings on the named client, or on the worst members.
 fn block(
     case: &Case,
     findings: &[&Finding],
@@ -300,7 +300,7 @@ fn block(
     page
 }
 
-/// The findings of one rule. What the block has already is left out, and what is the same for all of them is below.
+/// The findings of one rule, without lines that the block printed already. Lines that all findings share come last.
 fn rule(findings: &[&Finding], printed: &mut Printed, width: usize) -> String {
     let mut page = String::new();
     let Some(first) = findings.first() else { return page };
@@ -313,7 +313,7 @@ fn rule(findings: &[&Finding], printed: &mut Printed, width: usize) -> String {
         page.push_str(&line(finding, width));
         for (title, line) in facts::what_and_why(finding) {
             let text = line.plain();
-            // Numbers of two clients may be the same, and each client has its own.
+            // Two clients may have equal numbers, and each client needs its own.
             let client = finding.client.as_deref().filter(|_| OF_CLIENT.contains(&title));
             if printed.is_new(title, &format!("{} {text}", client.unwrap_or_default())) {
                 page.push_str(&titled(title, &text, width));
@@ -331,7 +331,7 @@ fn rule(findings: &[&Finding], printed: &mut Printed, width: usize) -> String {
             page.push_str(&fix(finding, width));
         }
     }
-    // The rule's page has the rest of it.
+    // The rule's page has the other paragraphs.
     let why = first.why.split("\n\n").next().unwrap_or_default();
     page.push_str(&prose_of("Why", why, width));
     if has_one_fix && printed.is_new("Fix", &first.fix) {
@@ -359,7 +359,7 @@ fn fix(finding: &Finding, width: usize) -> String {
     page
 }
 
-/// A text in prose behind its title.
+/// A rule text after its title.
 fn prose_of(title: &str, text: &str, width: usize) -> String {
     let text = prose::plain(text);
     let lines = text.lines().filter(|line| !line.is_empty()).enumerate();
@@ -375,12 +375,12 @@ fn members(case: &Case) -> String {
     }
 }
 
-/// Members of a case that are not named.
+/// How many members of a case are not named.
 fn members_more(case: &Case) -> u64 {
     case.members.count.saturating_sub(case.members.worst.len() as u64)
 }
 
-/// A line that is copied as it stands, however long it is.
+/// A line for copying: never broken, however long it is.
 fn copied(title: &str, text: &str) -> String {
     format!("  {DIM}{title:<14}{DIM:#}{text}\n")
 }
@@ -394,7 +394,7 @@ fn who(finding: &Finding, over_time: &OverTime<'_>, width: usize) -> String {
     page
 }
 
-/// A text behind its title.
+/// A text after its title.
 pub(super) fn titled(title: &str, text: &str, width: usize) -> String {
     let text = wrapped(INDENT, INDENT, text, width);
     format!("  {DIM}{title:<14}{DIM:#}{}", &text[INDENT.len()..])
@@ -409,7 +409,7 @@ fn line(finding: &Finding, width: usize) -> String {
     format!("  {colored}")
 }
 
-/// The words of a command as they are written: with their quotes, `'…'` and `$'…'`.
+/// The words of a command with their quotes, `'…'` and `$'…'`.
 fn shell_words(command: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let (mut quoted, mut by_dollar, mut escaped, mut before) = (false, false, false, ' ');
@@ -437,12 +437,12 @@ fn shell_words(command: &str) -> Vec<String> {
     words
 }
 
-/// A command on lines that a shell reads as one, of so many characters where its words allow it.
+/// A command on lines that end in `\`. A line has at most `room` characters unless a single word is longer.
 fn command_lines(command: &str, room: usize) -> Vec<String> {
     let words = shell_words(command);
     let mut lines: Vec<String> = Vec::new();
     for word in words {
-        // Two more characters make the line go on.
+        // A space and `\` at the end take two columns.
         let fits = |line: &&mut String| columns_of(line) + 1 + columns_of(&word) + 2 <= room;
         if let Some(line) = lines.last_mut().filter(fits) {
             line.push(' ');
@@ -463,7 +463,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_are_cut_where_a_shell_goes_on() {
+    fn command_lines_break_only_between_words() {
         let lines = command_lines("kubetoll classify 'GET /a b c d e f g' --kube-version 1.30.4", 30);
         assert_eq!(lines, ["kubetoll classify \\", "  'GET /a b c d e f g' \\", "  --kube-version 1.30.4"]);
         assert_eq!(command_lines("kubectl get --raw /x", 80), ["kubectl get --raw /x"]);

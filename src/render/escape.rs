@@ -1,4 +1,5 @@
-//! What each format escapes: characters that drive a terminal or hide, secrets, and workflow commands of CI runners.
+//! Escapes for each format: terminal control characters, invisible characters, secrets, and workflow commands of CI
+//! runners.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -10,9 +11,9 @@ use serde_json::ser::{CharEscape, CompactFormatter, Formatter, PrettyFormatter};
 
 use crate::k8s::secrets;
 
-/// Whether a character drives a terminal, changes how its neighbors are shown, or can't be seen; or XML can't hold it.
+/// Whether a character controls a terminal, changes its neighbors, is invisible, or is not allowed in XML.
 ///
-/// Source: Unicode `Default_Ignorable_Code_Point`, `Bidi_Control`, and the blanks that are letters or symbols.
+/// Source: Unicode `Default_Ignorable_Code_Point`, `Bidi_Control`, and blank characters among letters and symbols.
 pub(super) fn is_unsafe(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_control();
@@ -28,7 +29,7 @@ pub(super) fn is_unsafe(c: char) -> bool {
         || (u32::from(c) & 0xfffe) == 0xfffe
 }
 
-/// A text with secrets masked, and with unsafe characters as escapes such as `\u{9b}`.
+/// Masks secrets and writes unsafe characters as escapes such as `\u{9b}`.
 #[must_use]
 pub fn escaped(text: &str) -> Cow<'_, str> {
     match secrets::masked(text) {
@@ -53,8 +54,8 @@ fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Text for a job's log, in which no line is a command to the runner: `::` at a line's start is for GitHub's, `##[` and
-/// `##vso[` anywhere are for those of GitHub and Azure. What breaks them is seen.
+/// Text for a CI job's log, without commands to the runner. GitHub reads `::` at a line's start as a command. GitHub
+/// and Azure read `##[` and `##vso[` as one anywhere. The inserted escape is visible.
 ///
 /// Source: actions/runner `ActionCommand.cs`, microsoft/azure-pipelines-agent `Command.cs`.
 #[must_use]
@@ -78,7 +79,7 @@ pub fn without_commands(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// As [`without_commands`], for lines that are commands on purpose.
+/// Like [`without_commands`], for lines that are workflow commands on purpose.
 #[must_use]
 pub(super) fn without_marks(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -86,7 +87,7 @@ pub(super) fn without_marks(text: &str) -> String {
     out
 }
 
-/// Where a line's text begins: behind spaces and colors.
+/// Where a line's text begins, after spaces and color sequences.
 fn command_start(line: &str) -> usize {
     let mut rest = line;
     loop {
@@ -99,14 +100,14 @@ fn command_start(line: &str) -> usize {
     }
 }
 
-/// Adds a text in which the first sign of `##[`, `##vso[` and their like is escaped.
+/// Adds a text, with the `#` signs of `##[`, `##vso[` and similar marks replaced by `sign`.
 fn push_without_marks(out: &mut String, text: &str, sign: &str) {
     let mut rest = text;
     while let Some(at) = rest.find("##") {
         out.push_str(&rest[..at]);
         let name = rest[at..].trim_start_matches('#');
         let is_mark = name.trim_start_matches(|c: char| c.is_ascii_alphanumeric()).starts_with('[');
-        // Of several signs any two are a mark's.
+        // Escape every `#` of a run: any two of them could form a mark.
         let signs = rest.len() - at - name.len();
         for _ in 0..signs {
             out.push_str(if is_mark { sign } else { "#" });
@@ -116,7 +117,7 @@ fn push_without_marks(out: &mut String, text: &str, sign: &str) {
     out.push_str(rest);
 }
 
-/// The parts of a formatter that write strings, through its field of the type [`SafeString`].
+/// Implements a JSON formatter's string methods through its [`SafeString`] field.
 macro_rules! safe_strings {
     ($field:ident) => {
         fn begin_string<W: ?Sized + std::io::Write>(&mut self, _: &mut W) -> std::io::Result<()> {
@@ -149,7 +150,8 @@ macro_rules! safe_strings {
 }
 pub(super) use safe_strings;
 
-/// A form of JSON in which strings hold no unsafe character, no secret and no command. Such escapes change no value.
+/// A JSON formatter that escapes unsafe characters, masks secrets and breaks workflow commands. A JSON parser still
+/// reads the same values, apart from secrets.
 pub(super) struct Safe<F> {
     form: F,
     string: SafeString,
@@ -161,7 +163,7 @@ impl<F> Safe<F> {
     }
 }
 
-/// Hands a part of JSON over to the form.
+/// Forwards methods to the inner formatter.
 macro_rules! as_before {
     ($($name:ident($($argument:ident: $type:ty)?))*) => {$(
         fn $name<W: ?Sized + Write>(&mut self, out: &mut W $(, $argument: $type)?) -> io::Result<()> {
@@ -186,7 +188,8 @@ impl<F: Formatter> Formatter for Safe<F> {
     safe_strings!(string);
 }
 
-/// A JSON string while it is written. Its text is held whole: a secret may hold a character that JSON escapes.
+/// A JSON string while it is written. It buffers the whole text, because a secret may contain a character that JSON
+/// escapes.
 #[derive(Default)]
 pub(super) struct SafeString {
     text: String,
@@ -220,7 +223,7 @@ impl SafeString {
 
     pub(super) fn end<W: ?Sized + Write>(&self, out: &mut W) -> io::Result<()> {
         out.write_all(b"\"")?;
-        // Nearly all texts are names of letters and hyphens.
+        // Fast path: most texts contain only letters and hyphens.
         let is_plain = !self.has_escapes
             && self.text.bytes().fold(true, |all, byte| {
                 all & !matches!(byte, 0x7f..|b'@'| b'J' | b'?' | b'&' | b';' | b'%' | b':' | b'#')
@@ -234,7 +237,7 @@ impl SafeString {
     }
 }
 
-/// Writes a text as the inside of a JSON string, with secrets masked.
+/// Writes the inside of a JSON string, with secrets masked.
 fn write_masked<W: ?Sized + Write>(out: &mut W, text: &str, has_escapes: bool) -> io::Result<()> {
     let mut text = secrets::masked(text);
     if has_escapes {
@@ -249,7 +252,7 @@ fn write_masked<W: ?Sized + Write>(out: &mut W, text: &str, has_escapes: bool) -
     push_visible(out, &text)
 }
 
-/// Writes a text with unsafe characters as JSON's escapes.
+/// Writes a text with unsafe characters as JSON escapes.
 fn push_visible<W: ?Sized + Write>(out: &mut W, text: &str) -> io::Result<()> {
     let mut written = 0;
     for (at, c) in text.char_indices().filter(|(_, c)| is_unsafe(*c)) {
@@ -263,10 +266,10 @@ fn push_visible<W: ?Sized + Write>(out: &mut W, text: &str) -> io::Result<()> {
     out.write_all(&text.as_bytes()[written..])
 }
 
-/// JSON that was written without [`Safe`]: unsafe characters are in its strings alone.
+/// Escapes JSON that was written without [`Safe`]. Unsafe characters can only be inside its strings.
 ///
 /// # Panics
-/// Never: memory takes all bytes, and JSON is UTF-8.
+/// Never: writing to memory cannot fail, and JSON is UTF-8.
 #[must_use]
 pub fn safe_json(json: &str) -> String {
     let mut marked = String::with_capacity(json.len());
@@ -276,15 +279,15 @@ pub fn safe_json(json: &str) -> String {
     String::from_utf8(out).expect("JSON is UTF-8")
 }
 
-/// A value as JSON on one line.
+/// Writes a value as JSON on one line.
 pub(crate) fn json(out: impl Write, value: &impl Serialize) -> serde_json::Result<()> {
     value.serialize(&mut Serializer::with_formatter(out, Safe::new(CompactFormatter)))
 }
 
-/// A value as JSON, indented.
+/// A value as indented JSON.
 ///
 /// # Panics
-/// Never: what is written has names for keys.
+/// Never: all map keys are strings.
 pub(super) fn pretty_json(value: &impl Serialize) -> String {
     let mut out = Vec::new();
     let written =
@@ -302,7 +305,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_drives_a_terminal_or_hides_is_seen() {
+    fn control_and_invisible_characters_are_escaped() {
         for c in [
             '\0',
             '\n',
@@ -337,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn no_line_is_a_command() {
+    fn workflow_commands_are_broken() {
         for (text, shown) in [
             ("::set-env name=a::b", "\\u{3a}:set-env name=a::b"),
             ("a ::b\n \t ::error::c\n", "a ::b\n \t \\u{3a}:error::c\n"),
@@ -358,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_with_characters_that_json_escapes_is_masked_whole() {
+    fn secret_with_json_escapes_is_masked_whole() {
         for secret in [
             "hun\"ter2",
             "hun\\ter2",

@@ -1,25 +1,25 @@
-//! What etcd's own log says: the same words for the terminal and for Markdown.
+//! Sentences on etcd's own log, shared by the terminal and Markdown.
 
-use super::facts::instant;
+use super::facts::to_seconds;
 use super::plain::{bytes, count, counted, duration};
 use super::prose::Line;
 use crate::report::v1::{EtcdClient, EtcdLog, EtcdRequest, EtcdRequests, EtcdSlow};
 
-/// Resources and kinds in the table.
+/// Most rows of the table, one for each resource and kind of request.
 const SHOWN: usize = 10;
-/// Reads of collections that are told with their worst one and their clients.
+/// How many resources get details: their worst collection read and its clients.
 const DETAILED: usize = 3;
-/// Clients that are named of a resource.
+/// How many clients of a resource are named.
 const NAMED_CLIENTS: usize = 4;
 
-/// The pages in which the apiserver fills its watch cache.
+/// Page size with which the apiserver fills its watch cache.
 ///
 /// Source: k8s.io/apiserver `pkg/storage/cacher/cacher.go:storageWatchListPageSize`.
 const CACHE_PAGE: u64 = 10_000;
 
 /// The heading of the section.
 pub(super) const HEADING: &str = "what etcd says: slow requests in its own log";
-/// The columns of the table, and whether they hold numbers.
+/// The table's columns, and whether they hold numbers.
 pub(super) const COLUMNS: [(&str, bool); 7] = [
     ("resource", false),
     ("request", false),
@@ -30,7 +30,7 @@ pub(super) const COLUMNS: [(&str, bool); 7] = [
     ("longest", true),
 ];
 
-/// The cells of the table: as text, escaped by nobody.
+/// The table's cells. Not escaped.
 pub(super) fn rows(log: &EtcdLog) -> Vec<Vec<String>> {
     let row = |one: &EtcdRequests| {
         vec![
@@ -46,7 +46,7 @@ pub(super) fn rows(log: &EtcdLog) -> Vec<Vec<String>> {
     log.requests.iter().take(SHOWN).map(row).collect()
 }
 
-/// What was read.
+/// What the log holds.
 pub(super) fn summary(log: &EtcdLog) -> Vec<Line> {
     let mut read = vec![
         counted(log.files, "file"),
@@ -60,7 +60,7 @@ pub(super) fn summary(log: &EtcdLog) -> Vec<Line> {
     }
     let mut lines = vec![Line::default().text(read.join(", "))];
     if let (Some(first), Some(last)) = (&log.first_timestamp, &log.last_timestamp) {
-        lines.push(Line::default().text(format!("from {} to {}", instant(first), instant(last))));
+        lines.push(Line::default().text(format!("from {} to {}", to_seconds(first), to_seconds(last))));
     }
     if log.duplicates > 0 {
         let text = format!("{} read before and dropped", counted(log.duplicates, "slow request"));
@@ -70,14 +70,14 @@ pub(super) fn summary(log: &EtcdLog) -> Vec<Line> {
     lines
 }
 
-/// What could not be read, and what the log does not hold.
+/// What could not be read, and what the log lacks.
 pub(super) fn amiss(log: &EtcdLog) -> Vec<Line> {
     let mut lines = lost(log);
     lines.extend(log.notes.iter().map(|note| Line::default().text(note)));
     lines
 }
 
-/// The slow requests, and the worst read of a collection, in one line.
+/// The number of slow requests and the worst collection read, on one line.
 pub(super) fn in_short(log: &EtcdLog) -> Line {
     let line = Line::default().text(format!("etcd: {}", counted(log.slow_requests, "slow request")));
     let worst = log
@@ -116,7 +116,7 @@ fn lost(log: &EtcdLog) -> Vec<Line> {
     lines
 }
 
-/// The worst reads of collections and whose they may be, a resource after the other: what is told of it and the text.
+/// For each resource: the worst collection reads and the clients that may have sent them, as titles and lines.
 pub(super) fn details(log: &EtcdLog) -> Vec<(&'static str, Line)> {
     let mut lines = Vec::new();
     if log.requests.iter().take(SHOWN).any(|one| one.servers_own) {
@@ -149,7 +149,7 @@ pub(super) fn details(log: &EtcdLog) -> Vec<(&'static str, Line)> {
 }
 
 fn worst_read(resource: &str, worst: &EtcdRequest) -> Line {
-    let at = worst.timestamp.as_deref().map_or(String::new(), |at| format!(" at {}", instant(at)));
+    let at = worst.timestamp.as_deref().map_or(String::new(), |at| format!(" at {}", to_seconds(at)));
     let keys = worst.items.map_or("an unknown number of keys".to_owned(), |items| counted(items, "key"));
     Line::default()
         .code(resource)
@@ -158,7 +158,7 @@ fn worst_read(resource: &str, worst: &EtcdRequest) -> Line {
         .text(")")
 }
 
-/// As etcd wrote it.
+/// The key range as etcd wrote it.
 fn key(worst: &EtcdRequest) -> Line {
     let mut text = format!("key:{}", worst.key);
     for (name, number) in [("limit", worst.limit), ("revision", worst.revision)] {
@@ -176,7 +176,7 @@ fn key(worst: &EtcdRequest) -> Line {
     }
 }
 
-/// Whose LISTs were under way during the worst read.
+/// Clients whose LISTs were in progress during the worst read.
 fn under_way(one: &EtcdRequests) -> Line {
     let nearest = one.clients.first().and_then(|client| client.of_worst.as_deref());
     let line = match nearest {
@@ -203,7 +203,7 @@ fn under_way(one: &EtcdRequests) -> Line {
     line
 }
 
-/// Whose LISTs were under way during which of all slow reads, if there are several.
+/// Clients whose LISTs were in progress during several slow reads. `None` if there was only one.
 fn in_all(one: &EtcdRequests) -> Option<Line> {
     let several = one.requests > 1 && !one.clients.is_empty();
     let mut line = several.then(Line::default)?;
@@ -237,7 +237,7 @@ fn errors(one: &EtcdRequests) -> Line {
     line
 }
 
-/// What etcd says of a finding.
+/// What etcd's log says on a finding.
 pub(super) fn fact(slow: &EtcdSlow) -> Line {
     let covered = match (slow.covered, slow.alone) {
         (0, _) => "; none of its LISTs was under way from a read's begin to its end".to_owned(),

@@ -1,4 +1,4 @@
-//! What a finding says and what was judged, in lines that each format shows in its own way.
+//! The lines of a finding and the report's verdict, which each format shows in its own way.
 
 use serde_json::Value;
 
@@ -11,14 +11,14 @@ use crate::report::v1::{Evidence, Finding, Named, Path, Report, Server, ServerVe
 /// How many user agents are named.
 const NAMED_AGENTS: usize = 3;
 
-/// Who, what, why it took that path, how much: a title and a line for each.
-pub(super) fn of(finding: &Finding) -> Vec<(&'static str, Line)> {
+/// The lines of a finding with their titles: client, request, reason, amount.
+pub(super) fn lines(finding: &Finding) -> Vec<(&'static str, Line)> {
     let mut facts = who(finding);
     facts.extend(what_and_why(finding));
     facts
 }
 
-/// Who it is.
+/// The lines on the client.
 pub(super) fn who(finding: &Finding) -> Vec<(&'static str, Line)> {
     let Some(who) = &finding.who else { return Vec::new() };
     let mut facts = vec![("Who", identity(who, finding)), ("User agents", user_agents(who))];
@@ -26,7 +26,7 @@ pub(super) fn who(finding: &Finding) -> Vec<(&'static str, Line)> {
     facts
 }
 
-/// What it asks, why it took that path, how much.
+/// The lines on the request, the reason and the amount.
 pub(super) fn what_and_why(finding: &Finding) -> Vec<(&'static str, Line)> {
     let mut facts = Vec::new();
     if let Some(shape) = &finding.shape {
@@ -72,7 +72,7 @@ fn identity(who: &Who, finding: &Finding) -> Line {
     named(line, &who.nodes, "node")
 }
 
-/// How many, and a few of them.
+/// The count, and a few examples.
 fn named(line: Line, named: &Named, noun: &str) -> Line {
     if named.count == 0 {
         return line;
@@ -102,10 +102,10 @@ fn user_agents(who: &Who) -> Line {
 
 fn seen(who: &Who) -> Option<Line> {
     let (first, last) = (who.first_timestamp.as_deref()?, who.last_timestamp.as_deref()?);
-    Some(Line::default().text(format!("{} to {}", instant(first), instant(last))))
+    Some(Line::default().text(format!("{} to {}", to_seconds(first), to_seconds(last))))
 }
 
-/// The shape with the most requests, and how many others there are.
+/// The request shape with the most requests, and how many other shapes there are.
 fn what(shape: &str, shapes: Option<u64>) -> Line {
     match shapes.unwrap_or(1).saturating_sub(1) {
         0 => Line::default().code(shape),
@@ -121,17 +121,17 @@ fn logged(evidence: &Evidence, more: &[Evidence]) -> Line {
         .code(format!("{}:{}", evidence.file, evidence.line))
         .text(", auditID ")
         .code(&*evidence.audit_id);
-    let mut told = String::new();
+    let mut sentence = String::new();
     if let Some(at) = evidence.timestamp {
-        told = format!(", {}", instant(&at.to_string()));
+        sentence = format!(", {}", to_seconds(&at.to_string()));
     }
     if let Some(micros) = evidence.duration_micros {
-        told = format!("{told}, took {}", duration(micros));
+        sentence = format!("{sentence}, took {}", duration(micros));
     }
     if let Some(status) = evidence.status {
-        told = format!("{told}, status {status}");
+        sentence = format!("{sentence}, status {status}");
     }
-    let line = if told.is_empty() { line } else { line.text(told) };
+    let line = if sentence.is_empty() { line } else { line.text(sentence) };
     if more.is_empty() {
         return line;
     }
@@ -145,7 +145,7 @@ fn served(path: &Path) -> Line {
     Line::default().text(format!("{from}{limit}: {} (", path.explanation)).code(path.reason).text(")")
 }
 
-/// How sure it is.
+/// How sure the verdict is.
 fn decided(path: &Path) -> Line {
     let certainty = match path.certainty {
         "certain" => "certain: all versions that fit the log agree",
@@ -179,14 +179,14 @@ fn how_much(finding: &Finding) -> Option<Line> {
         "objects" => format!("{} of the load by objects", clients::share(&load)),
         _ => format!("{} of the request time", clients::share(&load)),
     });
-    let told: Vec<String> = [Some(counted(requests, "request")), peak, of_all, of_reads, load, took]
+    let sentence: Vec<String> = [Some(counted(requests, "request")), peak, of_all, of_reads, load, took]
         .into_iter()
         .flatten()
         .collect();
-    Some(Line::default().text(told.join(", ")))
+    Some(Line::default().text(sentence.join(", ")))
 }
 
-/// What a peak is told with that is the mean of more minutes than one.
+/// The note on a peak that is the mean over several minutes.
 pub(super) fn on_average(minutes: u64) -> String {
     if minutes > 1 { format!(" (on average of {minutes} minutes)") } else { String::new() }
 }
@@ -195,18 +195,18 @@ fn figure(value: &Value) -> Option<String> {
     value.as_u64().map(count).or_else(|| value.as_f64().map(|number| format!("{number:.1}")))
 }
 
-/// An instant to the second.
-pub(super) fn instant(timestamp: &str) -> String {
+/// A timestamp without fractions of a second.
+pub(super) fn to_seconds(timestamp: &str) -> String {
     let seconds = timestamp.split(['.', 'Z']).next().unwrap_or(timestamp);
     format!("{} UTC", seconds.replace('T', " "))
 }
 
-/// Whether the filters left no request to judge.
+/// Whether the filters left no requests.
 pub(super) fn is_empty_by_filters(report: &Report) -> bool {
     report.input.filtered > 0 && report.totals.counts.requests == 0
 }
 
-/// How many cases and findings there are, and what was judged.
+/// How many cases and findings there are, and how many requests kubetoll judged.
 pub(super) fn verdict(report: &Report) -> String {
     if is_empty_by_filters(report) {
         return "nothing judged: the filters left no request".to_owned();
@@ -232,10 +232,10 @@ pub(super) fn verdict(report: &Report) -> String {
     format!("{found} in {}, judged by {rules}", counted(report.input.requests, "request"))
 }
 
-/// How many versions of servers the head names.
+/// How many server versions the head names.
 const NAMED_SERVERS: usize = 4;
 
-/// The server that requests are judged for, and how it is known.
+/// The server version behind the verdicts, and its source.
 pub(super) fn server(server: &Server) -> String {
     let etcd = server
         .etcd_version
@@ -246,7 +246,7 @@ pub(super) fn server(server: &Server) -> String {
     format!("{}, {}", kubernetes(server), escaped(&etcd))
 }
 
-/// Kubernetes' version that requests are judged for, how it is known and how it is set.
+/// The Kubernetes version behind the verdicts, its source, and the flag that sets it.
 pub(super) fn kubernetes(server: &Server) -> String {
     let versions = match server.versions_differ.as_deref() {
         Some("by-file") => {
@@ -264,18 +264,18 @@ pub(super) fn kubernetes(server: &Server) -> String {
     escaped(&format!("Kubernetes {versions} ({})", server.version_from)).into_owned()
 }
 
-/// What a reader should know of how the server was found. Notes name files.
+/// Notes on how kubetoll detected the server. They contain file names.
 pub(super) fn notes(server: &Server) -> impl Iterator<Item = String> {
     server.notes.iter().map(|note| escaped(note).into_owned())
 }
 
-/// What the log shows of the version.
+/// The evidence for the version in the log.
 pub(super) fn version_evidence(server: &Server) -> Option<String> {
     let is_asked = server.version_source != "flag" && !server.decisive.is_empty();
     is_asked.then(|| format!("the log shows: {}", server.decisive.join("; ")))
 }
 
-/// What was read and could not be, and the server: a line each.
+/// What kubetoll read, what it could not read, and the server, a line each.
 pub(super) fn read(report: &Report) -> Vec<String> {
     let mut lines = Vec::new();
     lines.extend(input::lines(&report.input));
@@ -288,7 +288,7 @@ pub(super) fn read(report: &Report) -> Vec<String> {
     lines
 }
 
-/// How the server's own measurements fit the verdicts, if there are any.
+/// How well the server's own measurements fit the verdicts. `None` without measurements.
 pub(super) fn measured(report: &Report) -> Option<String> {
     let observed = &report.totals.counts.observed;
     (observed.agree + observed.contradict > 0).then(|| {
@@ -301,7 +301,7 @@ pub(super) fn measured(report: &Report) -> Option<String> {
     })
 }
 
-/// That the server's own measurements contradict most of the verdicts that they are on.
+/// A warning if the server's own measurements contradict most of the verdicts that they check.
 pub(super) fn contradicted(report: &Report) -> Option<String> {
     let observed = &report.totals.counts.observed;
     (observed.contradict > observed.agree).then(|| {
@@ -313,14 +313,14 @@ pub(super) fn contradicted(report: &Report) -> Option<String> {
     })
 }
 
-/// That the policy file suppresses findings.
+/// How many findings the policy file suppresses.
 pub(super) fn suppressed(report: &Report) -> Option<String> {
     let suppressed = report.policy.suppressed.len() as u64;
     let file = report.policy.file.as_deref().filter(|_| suppressed > 0)?;
     Some(format!("{} suppresses {}", escaped(file), counted(suppressed, "finding")))
 }
 
-/// What is wrong with the rules or the policy: failed rules, expired suppressions, entries that match nothing.
+/// Problems of the rules or the policy: failed rules, expired suppressions, entries that match nothing.
 pub(super) fn amiss(report: &Report) -> Vec<String> {
     let policy = &report.policy;
     let failed = report.rule_failures.iter().map(|failure| format!("a rule failed: {failure}"));

@@ -1,4 +1,4 @@
-//! A file that is there only when it is whole.
+//! Files that are written whole or not at all.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 
 use crate::files::partial::Partial;
 
-/// Bytes on their way to a path.
+/// A file that is still being written.
 pub(crate) enum Draft {
-    /// A new file beside the path, to be renamed to it.
+    /// A temporary file beside `path`, renamed to `path` at the end.
     New { file: Partial, path: PathBuf },
-    /// A pipe or a device, which must not be replaced by a file.
+    /// A pipe or a device, which a file must not replace.
     Through(File),
 }
 
 impl Draft {
-    /// Begins a file. A path that is a link stays one: the file behind it is replaced.
+    /// Creates the temporary file. If `path` is a link, the file behind it is replaced and the link stays.
     pub(crate) fn beside(path: &Path) -> io::Result<Self> {
         let old = match fs::metadata(path) {
             Ok(old) if old.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
@@ -27,7 +27,7 @@ impl Draft {
         let path = if old.is_some() { fs::canonicalize(path)? } else { path.to_owned() };
         let directory =
             path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        // Says that the directory is missing without the name of the draft in it.
+        // Reports a missing directory without the temporary file's name in the message.
         fs::metadata(directory)?;
         let mut builder = tempfile::Builder::new();
         if let Some(permissions) = old.or_else(usual) {
@@ -36,7 +36,7 @@ impl Draft {
         Ok(Self::New { file: Partial::new(builder, directory)?, path })
     }
 
-    /// Where the bytes are written to.
+    /// The file to write to.
     pub(crate) fn file(&mut self) -> &mut File {
         match self {
             Self::New { file, .. } => file.file(),
@@ -44,7 +44,7 @@ impl Draft {
         }
     }
 
-    /// Puts the file in its place. A draft that is dropped leaves nothing behind.
+    /// Renames the file to its path. A draft that is dropped instead leaves nothing behind.
     pub(crate) fn keep(self) -> io::Result<()> {
         match self {
             Self::New { file, path } => file.persist(&path),
@@ -53,14 +53,14 @@ impl Draft {
     }
 }
 
-/// A writer that takes note of its reader going away, which is no error (`kubetoll … | head`).
+/// A writer that notes a closed reader, which is not an error (`kubetoll … | head`).
 pub(crate) struct Watched<W> {
     inner: W,
     is_closed: bool,
 }
 
 impl<W: io::Write> Watched<W> {
-    /// Lets all of it be written. Where the reader goes away, the rest is not.
+    /// Runs `write`. If the reader closes the pipe, writing stops without an error.
     pub(crate) fn write_with(inner: W, write: impl FnOnce(&mut Self) -> io::Result<()>) -> io::Result<()> {
         let mut watched = Self { inner, is_closed: false };
         let written = write(&mut watched).and_then(|()| io::Write::flush(&mut watched));
@@ -84,12 +84,12 @@ impl<W: io::Write> io::Write for Watched<W> {
     }
 }
 
-/// Whether a path is a pipe or a device. A pipe can't be opened to try: its reader would take that for all.
+/// Whether a path is a pipe or a device. Do not open a pipe as a test: its reader would see an end of file.
 pub(crate) fn is_passage(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|old| !old.is_file() && !old.is_dir())
 }
 
-/// What a new file may be read by: a draft is the owner's alone, unless told otherwise. The umask applies.
+/// The default permissions of a new file, before the umask. A temporary file is readable by its owner only.
 #[cfg(unix)]
 #[allow(clippy::unnecessary_wraps, reason = "other systems have no such permissions")]
 fn usual() -> Option<Permissions> {
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_is_not_kept_leaves_the_old_one_and_nothing_else() {
+    fn dropped_draft_keeps_the_old_file_and_leaves_no_other() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("rows");
         fs::write(&path, "old").expect("a file");
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn links_stay_links_and_secrets_stay_secret() {
+    fn draft_keeps_links_and_permissions() {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().expect("a directory");
         let (path, link) = (dir.path().join("rows"), dir.path().join("link"));
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn a_device_is_written_to_and_not_replaced() {
+    fn draft_writes_to_a_device_without_replacing_it() {
         use std::os::unix::fs::FileTypeExt;
         let mut draft = Draft::beside(Path::new("/dev/null")).expect("a draft");
         draft.file().write_all(b"new").expect("three bytes");
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_and_missing_ones_are_errors() {
+    fn draft_reports_directories_and_missing_ones() {
         let dir = tempfile::tempdir().expect("a directory");
         let kind = |path: &Path| Draft::beside(path).err().map(|error| error.kind());
         assert_eq!(kind(dir.path()), Some(io::ErrorKind::IsADirectory));

@@ -1,4 +1,4 @@
-//! The worst cases as workflow commands of GitHub Actions: an annotation for each.
+//! The worst cases as workflow commands of GitHub Actions, an annotation each.
 
 use super::case::{self, Findings};
 use super::escape::without_marks;
@@ -6,20 +6,20 @@ use super::facts;
 use super::plain::{count, counted, cut, escaped};
 use crate::report::v1::{Case, Report};
 
-/// Cases that are annotations. GitHub shows ten errors, ten warnings and ten notices of a step.
+/// Most cases that become annotations. GitHub shows ten errors, ten warnings and ten notices for a step.
 const MAX_CASES: usize = 10;
-/// Lines on what is wrong with the rules or the policy.
+/// Most lines on problems of the rules or the policy.
 const MAX_WARNINGS: usize = 20;
-/// Characters of a title. GitHub takes 255.
+/// Longest title, in characters. GitHub accepts 255.
 const MAX_TITLE: usize = 200;
 
 const KUBETOLL: &[(&str, &str)] = &[("title", "kubetoll")];
 
-/// Renders the report: a line for each of the worst cases, in their order, and how many more there are.
+/// Renders a line for each of the worst cases in report order, and the number of the others.
 #[must_use]
 pub fn render(report: &Report) -> String {
-    let findings = Findings::of(report);
-    // GitHub drops the eleventh annotation of a level without a word.
+    let findings = Findings::new(report);
+    // GitHub silently drops the eleventh annotation of a level.
     let (mut warnings, mut notices) = (0, usize::from(report.cases.len() > MAX_CASES));
     let amiss = facts::amiss(report);
     warnings += usize::from(!amiss.is_empty());
@@ -90,8 +90,7 @@ fn annotation(case: &Case, findings: &Findings<'_>) -> String {
     command(level, &properties, &message.join("\n"))
 }
 
-/// A workflow command. The runner knows four escapes: of per cent, line feed and carriage return, and in properties
-/// of what ends one, too.
+/// A workflow command. The runner decodes `%25`, `%0A` and `%0D`; in properties also `%3A` and `%2C`.
 fn command(name: &str, properties: &[(&str, &str)], message: &str) -> String {
     let data = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
     let property = |text: &str| data(&escaped(text)).replace(':', "%3A").replace(',', "%2C");
@@ -105,7 +104,7 @@ mod tests {
     use super::command;
 
     #[test]
-    fn what_ends_a_property_or_a_line_is_escaped() {
+    fn command_escapes_property_and_line_ends() {
         let line = command("error", &[("file", "a,b::c"), ("line", "3")], "50%\nx::y,z");
         assert_eq!(line, "::error file=a%2Cb%3A%3Ac,line=3::50%25%0Ax::y,z\n");
     }

@@ -1,4 +1,4 @@
-//! The head of the page for a terminal: what was read, its totals, and what is wrong with the input.
+//! The head of the terminal page: input files, totals, and problems with the input.
 
 use super::cost;
 use super::display::cut_middle;
@@ -10,25 +10,25 @@ use super::{input, over_time, patterns};
 use crate::k8s::timestamp::parse_micros;
 use crate::report::v1::{Input, Report};
 
-/// The most lines of the notes on the input.
+/// Most lines for notes on the input.
 const NOTE_LINES: usize = 7;
-/// The least: one note or that there are some.
+/// Least lines for notes: one note, or the number of notes.
 const LEAST_NOTE_LINES: usize = 2;
-/// Lines of the server's version: a log of many servers has many versions.
+/// Most lines for server versions. A log of many servers has many versions.
 const LINES_OF_VERSION: usize = 2;
-/// Lines of one note.
+/// Most lines for one note.
 const LINES_OF_NOTE: usize = 2;
-/// The longest file name.
+/// Longest file name, in columns.
 const FILE: usize = 40;
-/// What the first line of a note begins with, and the others.
+/// Begins the first line of a note. `INDENT` begins the others.
 const MARK: &str = "! ";
 const INDENT: &str = "  ";
 
-/// What was read, and its totals: lines without their ends.
+/// The input and its totals, as lines without line feeds.
 pub(super) fn lines(report: &Report, width: usize) -> Vec<String> {
     let tool = format!("kubetoll {}", report.kubetoll_version);
     let read = [tool.clone(), file(&report.input), amount(&report.input)];
-    let mut lines = what_was_read(&read, &kubernetes(&report.server), width);
+    let mut lines = input_lines(&read, &kubernetes(&report.server), width);
     if let Some(first) = lines.first_mut() {
         *first = first.replacen(&tool, &format!("{BOLD}{tool}{BOLD:#}"), 1);
     }
@@ -38,8 +38,8 @@ pub(super) fn lines(report: &Report, width: usize) -> Vec<String> {
     lines
 }
 
-/// These parts, and the server's version, which may be long.
-fn what_was_read(parts: &[String], version: &str, width: usize) -> Vec<String> {
+/// These parts, followed by the server versions, which may be long.
+fn input_lines(parts: &[String], version: &str, width: usize) -> Vec<String> {
     let version = limited(version, width, LINES_OF_VERSION).join(" ");
     joined(&[parts, &[version]].concat(), width)
 }
@@ -86,14 +86,14 @@ fn totals(report: &Report) -> Vec<String> {
     ]
 }
 
-/// What is wrong with the input, in as many lines as there is room for.
+/// Problems with the input, in at most `room` lines.
 pub(super) fn notes(report: &Report, width: usize, room: usize) -> Vec<String> {
     let room = room.clamp(LEAST_NOTE_LINES, NOTE_LINES);
     let notes = amiss(report);
     let mut lines: Vec<String> = Vec::new();
     for (at, note) in notes.iter().enumerate() {
         let own = limited(note, width.saturating_sub(MARK.len()), LINES_OF_NOTE);
-        // The last line is for what has no room.
+        // The last line is for the notes that do not fit.
         let is_last = at + 1 == notes.len();
         if lines.len() + own.len() + usize::from(!is_last) > room {
             let more = (notes.len() - at) as u64;
@@ -108,7 +108,7 @@ pub(super) fn notes(report: &Report, width: usize, room: usize) -> Vec<String> {
     lines
 }
 
-/// What is wrong with the input, the rules or the policy, the worst first.
+/// Problems with the input, the rules or the policy, the worst first.
 fn amiss(report: &Report) -> Vec<String> {
     let mut notes: Vec<String> = facts::amiss(report).iter().map(|text| escaped(text).into_owned()).collect();
     notes.extend(input::amiss(&report.input));
@@ -122,7 +122,7 @@ fn amiss(report: &Report) -> Vec<String> {
     notes
 }
 
-/// What the head leaves out: a title and a text for each line.
+/// What the head omits, as titles and texts.
 pub(super) fn details(report: &Report) -> Vec<(&'static str, String)> {
     let mut lines: Vec<(&'static str, String)> = Vec::new();
     let mut titled = |title: &'static str, texts: Vec<String>| {
@@ -154,7 +154,7 @@ mod tests {
         let own = |number: usize| format!("1.{number}.0 (a-long-name-of-a-file-{number}.log)");
         let versions = (20..36).map(own).collect::<Vec<_>>().join(" and ");
         let lines =
-            what_was_read(&["kubetoll 1".to_owned(), "16 files".to_owned(), "3m".to_owned()], &versions, 100);
+            input_lines(&["kubetoll 1".to_owned(), "16 files".to_owned(), "3m".to_owned()], &versions, 100);
         assert!(lines.len() == 3 && lines[2].ends_with('…'), "{lines:?}");
         assert!(lines.iter().all(|line| super::super::display::width(line) <= 100), "{lines:?}");
     }

@@ -1,4 +1,4 @@
-//! What was read, for a person at a terminal.
+//! Lines on the input for a terminal.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use crate::input::Damage;
 use crate::report::v1::{Input, UnknownFiles};
 use crate::shell::quoted;
 
-/// How many of the streams that end in damage are named.
+/// How many damaged streams are named.
 const NAMED_DAMAGE: usize = 10;
-/// How many of a list are named.
+/// How many items of a list are named.
 const NAMED: usize = 3;
 /// How many kinds of files without audit events are named.
 const NAMED_KINDS: usize = 10;
 
-/// What was read, and what of it could not be.
+/// What kubetoll read, and what it could not read.
 pub(super) fn lines(input: &Input) -> Vec<String> {
     let mut lines = read(input);
     lines.extend(amiss(input));
@@ -45,7 +45,7 @@ fn read(input: &Input) -> Vec<String> {
         _ => String::new(),
     };
     lines.push(format!("{}{open}{unfinished}{span}", counted(input.requests, "request")));
-    // The plain form needs no word.
+    // The default format needs no mention.
     if input.formats.keys().any(|format| format != "audit") {
         lines.push(format!("read as {}", by_name(&input.formats)));
     }
@@ -61,7 +61,7 @@ fn read(input: &Input) -> Vec<String> {
     lines
 }
 
-/// What could not be read, what was left out, and what the log does not hold.
+/// What kubetoll could not read, what it skipped, and what the log lacks.
 pub(super) fn amiss(input: &Input) -> Vec<String> {
     let mut lines = lost(input);
     if input.received_only {
@@ -76,10 +76,10 @@ pub(super) fn amiss(input: &Input) -> Vec<String> {
     lines
 }
 
-/// What of the files could not be read.
+/// The parts of the files that kubetoll could not read.
 fn lost(input: &Input) -> Vec<String> {
     let mut lines = Vec::new();
-    // Blank lines lose nothing.
+    // A blank line is not a loss.
     let mut skipped = input.skipped.clone();
     skipped.remove(SkipReason::Blank.as_str());
     if !skipped.is_empty() {
@@ -111,7 +111,7 @@ fn lost(input: &Input) -> Vec<String> {
     lines
 }
 
-/// The files that were not read, or that hold nothing.
+/// Files that kubetoll did not read, and empty files.
 fn not_read(input: &Input) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(copy) = input.copies.first() {
@@ -126,7 +126,7 @@ fn not_read(input: &Input) -> Vec<String> {
     let kinds = &input.unknown_files;
     let of =
         |is_read: bool| kinds.iter().filter(|one| one.is_read == is_read).map(|one| one.count).sum::<u64>();
-    // Files of a known kind have lines of their own.
+    // Files of a known kind have their own lines.
     if let Some(others) = input.not_read.count.checked_sub(of(false)).filter(|others| *others > 0) {
         let named = input.not_read.files.iter().filter(|one| !one.is_known).take(NAMED);
         let files: Vec<String> =
@@ -162,7 +162,7 @@ fn unknown_line(one: &UnknownFiles) -> String {
     }
 }
 
-/// Says how a file is read that is compressed with a long window.
+/// How to read a file that was compressed with a long window.
 #[must_use]
 pub fn long_window(file: &str) -> String {
     let input = if file == "<stdin>" { String::new() } else { format!(" -c {}", quoted(file)) };
@@ -176,7 +176,7 @@ fn by_name(counts: &BTreeMap<String, u64>) -> String {
     all.join(", ")
 }
 
-/// An instant to the second.
-fn seconds(instant: &str) -> String {
-    instant.split('.').next().unwrap_or(instant).replace('T', " ")
+/// A timestamp without fractions of a second.
+fn seconds(timestamp: &str) -> String {
+    timestamp.split('.').next().unwrap_or(timestamp).replace('T', " ")
 }

@@ -1,5 +1,5 @@
-//! The report as JSON: the public contract of `report/v1.rs`, indented down to what a client's shapes and findings hold,
-//! each of which stands on a line of its own. A report of many rows has half the size so, and can be searched by lines.
+//! The report as JSON, the public contract of `report/v1.rs`. Request shapes and findings take one line each;
+//! everything above them is indented. So a large report is half the size, and line tools can search it.
 
 use std::io::{self, BufWriter, Write};
 
@@ -12,20 +12,20 @@ use super::escape::{SafeString, safe_strings};
 use crate::report::Report;
 use crate::report::v1::{Case, Client, Finding};
 
-/// Bytes of small parts that are written at once.
+/// Bytes that are buffered before a write.
 const BUFFER: usize = 1 << 16;
-/// How deep objects and arrays are indented: the report, its lists, their entries, and the lists of these.
+/// Depth of indented objects and arrays: the report, its lists, their entries, and the lists in these.
 const INDENTED: usize = 4;
-/// Shapes or findings that one thread puts into text at once: some 150 kB.
+/// Request shapes or findings that a thread formats at once, about 150 kB.
 const TOGETHER: usize = 64;
-/// A client with more shapes is not held in memory as text: it is written as it is put into it.
+/// A client with more request shapes is written directly, without a buffer for its text.
 const LARGEST: usize = 16 * TOGETHER;
 
-/// Writes the report, with a line feed at its end. All threads put findings and clients into text, some at once: the whole
-/// text is never held in memory.
+/// Writes the report with a line feed at its end. Threads format findings and clients in chunks, so the whole text is
+/// never in memory.
 ///
 /// # Errors
-/// Where the bytes can't be written.
+/// If writing fails.
 pub fn write(report: &Report, out: impl Write) -> io::Result<()> {
     let Report {
         schema_version,
@@ -51,7 +51,7 @@ pub fn write(report: &Report, out: impl Write) -> io::Result<()> {
     let out = BufWriter::with_capacity(BUFFER, out);
     let mut object = Object { out, form: Lines::at(0), is_first: true };
     object.form.begin_object(&mut object.out)?;
-    // In the order of the contract, which a test compares with what is written.
+    // The order of the contract. A test compares it with this output.
     object.field("schemaVersion", schema_version)?;
     object.field("kubetollVersion", kubetoll_version)?;
     object.field("input", input)?;
@@ -75,7 +75,7 @@ pub fn write(report: &Report, out: impl Write) -> io::Result<()> {
     object.out.flush()
 }
 
-/// The outermost object, while it is being written.
+/// The outermost object while it is written.
 struct Object<W> {
     out: W,
     form: Lines,
@@ -89,7 +89,7 @@ impl<W: Write> Object<W> {
         self.form.end_object_value(&mut self.out)
     }
 
-    /// A list, of which `size` tells how much of it each entry is.
+    /// Writes a list. `size` weighs an entry, to form chunks of similar size.
     fn list<T: Serialize + Sync>(
         &mut self,
         name: &str,
@@ -132,7 +132,7 @@ impl<W: Write> Object<W> {
     }
 }
 
-/// Writes entries of a list of the outermost object.
+/// Writes entries of a list in the outermost object.
 fn write_entries<T: Serialize>(out: &mut impl Write, entries: &[T], mut is_first: bool) -> io::Result<()> {
     let mut form = Lines::at(2);
     for entry in entries {
@@ -143,8 +143,8 @@ fn write_entries<T: Serialize>(out: &mut impl Write, entries: &[T], mut is_first
     Ok(())
 }
 
-/// Entries that follow each other, together as large as is wanted or by less than one entry larger. One that is larger
-/// than [`LARGEST`] stands alone.
+/// Splits entries into runs of at least `wanted` size, each less than one entry larger. An entry larger than
+/// [`LARGEST`] is a run of its own.
 fn chunks<T>(entries: &[T], wanted: usize, size: impl Fn(&T) -> usize) -> Vec<&[T]> {
     let mut chunks = Vec::new();
     let (mut from, mut sum) = (0, 0);
@@ -160,7 +160,7 @@ fn chunks<T>(entries: &[T], wanted: usize, size: impl Fn(&T) -> usize) -> Vec<&[
     chunks
 }
 
-/// Indented above a depth, and on one line below.
+/// A JSON formatter that indents above a depth and writes one line below it.
 struct Lines {
     depth: usize,
     indented: PrettyFormatter<'static>,
@@ -169,7 +169,7 @@ struct Lines {
 }
 
 impl Lines {
-    /// For what stands so deep in objects and arrays.
+    /// A formatter for a value at this depth.
     fn at(depth: usize) -> Self {
         let (indented, plain, string) = (PrettyFormatter::new(), CompactFormatter, SafeString::default());
         let mut form = Self { depth: 0, indented, plain, string };
@@ -180,7 +180,7 @@ impl Lines {
     }
 }
 
-/// Hands a part of an object or an array over to the form of its depth.
+/// Forwards a method to the formatter for the current depth.
 macro_rules! by_depth {
     ($($name:ident($($argument:ident: $type:ty)?) $before:literal $behind:literal)*) => {$(
         fn $name<W: ?Sized + Write>(&mut self, out: &mut W $(, $argument: $type)?) -> io::Result<()> {
@@ -197,7 +197,7 @@ macro_rules! by_depth {
 }
 
 impl Formatter for Lines {
-    // By how much the depth grows before, and shrinks behind.
+    // How the depth changes before the method and after it.
     by_depth! {
         begin_array() 1 0
         end_array() 0 1
@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chunks_are_bounded_and_whole() {
+    fn chunks_are_bounded_and_keep_all_entries() {
         let sizes = [100, 200, 10, LARGEST + 1, 5, 5, 300, 1, LARGEST];
         let chunks = chunks(&sizes, 300, |size| *size);
         let expected: [&[usize]; 5] = [&[100, 200], &[10], &[LARGEST + 1], &[5, 5, 300], &[1, LARGEST]];

@@ -1,7 +1,7 @@
-//! The cases as `JUnit` XML: a test case for each, that of an error or a warning failed.
+//! The cases as `JUnit` XML, a test case each. Cases of errors and warnings are failures.
 //!
-//! Neither times nor durations are in it: a log gives the same file every time. Test cases have the same name from run to
-//! run, so that CI shows their history: no rank and no count is in a name.
+//! The file holds no times and durations, so a log always gives the same file. A test case's name has no rank and no
+//! count, so that CI can follow it over runs.
 
 use std::collections::HashMap;
 
@@ -15,16 +15,16 @@ use crate::report::v1::{Case, Report, Suppressed};
 /// The class of test cases on the log itself.
 const INPUT: &str = "(input)";
 
-/// Renders the report. Cases for information pass; findings that a policy holds back are skipped.
+/// Renders the report. Cases of severity info pass; suppressed findings are skipped.
 ///
 /// # Errors
-/// Where XML can't hold it.
+/// If XML cannot hold a text.
 pub fn render(report: &Report) -> Result<String, SerializeError> {
     let mut suite = TestSuite::new("kubetoll");
     suite.add_property(("kubetoll", report.kubetoll_version.as_str()));
     suite.add_property(("server", &*escaped(&facts::server(&report.server))));
-    let findings = Findings::of(report);
-    let mut names = Names::of(report);
+    let findings = Findings::new(report);
+    let mut names = Names::new(report);
     suite.add_test_cases(report.cases.iter().map(|case| test_case(case, &findings, &mut names)));
     suite.add_test_cases(report.policy.suppressed.iter().map(|one| skipped(one, report, &mut names)));
     if report.cases.is_empty() {
@@ -48,21 +48,21 @@ pub fn render(report: &Report) -> Result<String, SerializeError> {
     suite.set_system_out(read.join("\n"));
     let mut xml = Xml::new("kubetoll");
     xml.add_test_suite(suite);
-    // Jenkins' schema knows no sum of skipped test cases over the suites, only that of each.
+    // Jenkins' schema allows `skipped` on a suite only, not on the list of suites.
     let sum = format!(" skipped=\"{}\"", xml.skipped);
     Ok(without_commands(&xml.to_string()?.replacen(&sum, "", 1)).into_owned())
 }
 
-/// The names of test cases: no two of one class are the same.
+/// Names of test cases, made unique in each class.
 struct Names<'r> {
-    /// The rules' names, by id.
+    /// Rule names by id.
     rules: HashMap<&'r str, &'r str>,
-    /// How often a class has a name.
+    /// How often a class has used a name.
     taken: HashMap<(String, String), u64>,
 }
 
 impl<'r> Names<'r> {
-    fn of(report: &'r Report) -> Self {
+    fn new(report: &'r Report) -> Self {
         let rules = report.rules.iter().map(|rule| (&*rule.id, &*rule.name)).collect();
         Self { rules, taken: HashMap::new() }
     }
@@ -104,7 +104,7 @@ fn test_case(case: &Case, findings: &Findings<'_>, names: &mut Names<'_>) -> Tes
     test_case
 }
 
-/// A finding that a policy holds back.
+/// A suppressed finding.
 fn skipped(one: &Suppressed, report: &Report, names: &mut Names<'_>) -> TestCase {
     let mut status = TestCaseStatus::skipped();
     status.set_message(escaped(&format!("held back until {}: {}", one.expires, one.reason)));

@@ -1,23 +1,23 @@
-//! Addresses of pages on kubetoll and on its rules. A link leads to a page that exists, or there is none.
+//! URLs of pages on kubetoll and its rules. Without a known page there is no link.
 
 use crate::report::v1::RuleInfo;
 use crate::rules::set::is_embedded;
 
-/// The repository that kubetoll was built from, as the job that builds it says. docs/ci.md sets these variables.
+/// The repository that the build job names. docs/ci.md describes these variables.
 const GIVEN: Option<&str> = option_env!("KUBETOLL_REPOSITORY");
 const REVISION: Option<&str> = option_env!("KUBETOLL_REVISION");
-/// The repository in Cargo.toml; empty without one.
+/// The repository in Cargo.toml; empty if there is none.
 const OF_PACKAGE: &str = env!("CARGO_PKG_REPOSITORY");
-/// What audit logs are: the page to read where no repository is known.
+/// The page on audit logs in the Kubernetes documentation, used if no repository is known.
 const AUDITING: &str = "https://kubernetes.io/docs/tasks/debug/debug-cluster/audit/";
 
-/// Where one reads more on kubetoll.
+/// The URL for more on kubetoll.
 pub(super) fn about() -> String {
     repository(GIVEN, OF_PACKAGE).unwrap_or_else(|| AUDITING.to_owned())
 }
 
-/// Where one reads more on a rule: its page in the repository, or one of its references. Kubernetes' documentation comes
-/// before other pages, and these before issues.
+/// The URL for more on a rule: its page in the repository, else the best of its references. Kubernetes documentation is
+/// better than other pages, and these than issues.
 pub(super) fn rule(rule: &RuleInfo) -> Option<String> {
     let page = repository(GIVEN, OF_PACKAGE).filter(|_| is_embedded(&rule.name));
     let page = page.and_then(|repository| page_in(&repository, &rule.name, REVISION));
@@ -28,8 +28,7 @@ pub(super) fn rule(rule: &RuleInfo) -> Option<String> {
     page.or_else(|| references.into_iter().find_map(|reference| self::reference(reference)))
 }
 
-/// The address of a reference: of an address itself, an issue on GitHub or an enhancement proposal, whose number is its
-/// issue's.
+/// The URL of a reference: a URL itself, an issue on GitHub, or a KEP. A KEP's number is the number of its issue.
 pub(super) fn reference(reference: &str) -> Option<String> {
     let is_plain = reference.chars().all(|c| c.is_ascii_graphic() && !"<>()[]`\\\"".contains(c));
     if !is_plain {
@@ -47,7 +46,7 @@ pub(super) fn reference(reference: &str) -> Option<String> {
     Some(format!("https://github.com/{repository}/issues/{issue}"))
 }
 
-/// An address of a repository for people. One with a user in it may hold a password, and is not shown.
+/// A repository's web URL. A URL with a user is refused: it may contain a password.
 fn repository(given: Option<&str>, of_package: &str) -> Option<String> {
     let known = [given.unwrap_or_default(), of_package].into_iter();
     let is_public = |url: &&str| {
@@ -59,7 +58,7 @@ fn repository(given: Option<&str>, of_package: &str) -> Option<String> {
     urls.next().map(|url| url.trim_end_matches(".git").to_owned())
 }
 
-/// A rule's page on a host whose addresses are known.
+/// A rule's page on a host with a known URL scheme.
 fn page_in(repository: &str, rule: &str, revision: Option<&str>) -> Option<String> {
     let host = repository.strip_prefix("https://")?.split('/').next()?;
     let revision = revision.filter(|revision| revision.bytes().all(|byte| byte.is_ascii_alphanumeric()));
@@ -77,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reference_has_an_address_only_if_it_is_known() {
+    fn reference_of_unknown_form_has_no_url() {
         for (text, address) in [
             ("KEP-2340", Some("https://github.com/kubernetes/enhancements/issues/2340")),
             ("antrea-io/antrea#1044", Some("https://github.com/antrea-io/antrea/issues/1044")),
@@ -91,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repository_with_a_password_is_not_shown() {
+    fn repository_with_a_password_is_refused() {
         let given = |url| repository(Some(url), "");
         assert_eq!(given("https://github.com/a/b.git"), Some("https://github.com/a/b".to_owned()));
         assert_eq!(given("https://user:secret@github.com/a/b"), None);
@@ -101,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_has_a_page_where_the_host_is_known() {
+    fn rule_has_a_page_on_known_hosts() {
         let page = |repository, revision| page_in(repository, "poll-list", revision);
         let github = page("https://github.com/a/b", Some("0123abc"));
         assert_eq!(github.as_deref(), Some("https://github.com/a/b/blob/0123abc/docs/rules/poll-list.md"));

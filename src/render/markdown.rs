@@ -1,5 +1,5 @@
-//! The report as Markdown: for a comment on a pull request, the summary of a job, an issue. The table of cases comes first,
-//! details are folded. The only HTML in it is what folds them, and line breaks in cells.
+//! The report as Markdown for a pull request comment, a job summary or an issue. The table of cases comes first;
+//! details are folded. Folding and line breaks in cells are the only HTML.
 
 mod inline;
 mod rule;
@@ -17,28 +17,28 @@ use super::{cases, etcd_log, facts};
 use crate::report::rest::{Rest, RestRow, rest};
 use crate::report::v1::{Case, Finding, Load, Report, Suppressed};
 
-/// Characters of a page. A comment on GitHub holds 65,536.
+/// Longest page, in characters. A GitHub comment holds 65,536.
 pub const MAX_CHARS: usize = 60_000;
-/// Characters of the table's rows, so that there is room for details.
+/// Most characters of table rows, so that details have room.
 const TABLE_CHARS: usize = 20_000;
-/// Characters of each of the lists beside the cases: what was read, what the policy did.
+/// Most characters of each list besides the cases: on the input, on the policy.
 const LIST_CHARS: usize = 3_000;
-/// Characters of the part on etcd.
+/// Most characters of the section on etcd.
 const ETCD_CHARS: usize = 8_000;
-/// Characters of the rows and lines that say what is left out, and of the page's end.
+/// Reserved characters for the rows and lines that count omitted cases, and for the page's end.
 const REST_CHARS: usize = 2_000;
-/// Characters that the details of a case have at least.
+/// Least free characters to try the details of one more case.
 const LEAST_DETAILS: usize = 500;
-/// Characters of a text that clients may have chosen, before it is escaped for Markdown.
+/// Most characters of a text that clients may choose, before Markdown escapes.
 const MAX_TEXT: usize = 400;
-/// Characters of a rule's text with such names in it.
+/// Most characters of a rule's text that contains such names.
 const MAX_PROSE: usize = 4_000;
-/// Findings of a case that are named.
+/// Most findings of a case that are listed.
 const MAX_FINDINGS: usize = 10;
-/// Characters of a line that GitHub shows without a break.
+/// Characters that GitHub shows on a line without wrapping.
 const WIDTH: usize = 90;
 
-/// Renders the report in at most 60,000 characters. Cases for which there is no room are counted.
+/// Renders the report in at most 60,000 characters. Cases that do not fit are counted.
 #[must_use]
 pub fn render(report: &Report) -> String {
     let title = format!("# kubetoll: {}\n\n", text(&facts::verdict(report)));
@@ -68,12 +68,12 @@ pub fn render(report: &Report) -> String {
     let table = format!("{HEADING}{}{rest}\n{unit}\n\n", rows.concat());
     let table = if rows.is_empty() { String::new() } else { table };
 
-    let findings = Findings::of(report);
-    let over_time = OverTime::of(report);
+    let findings = Findings::new(report);
+    let over_time = OverTime::new(report);
     let mut without = 0;
     let mut folded = String::new();
     for case in &report.cases {
-        // Of thousands of cases most are not worth the try.
+        // Skip the attempt for most of thousands of cases.
         let block = (room.0 > LEAST_DETAILS).then(|| details(case, &findings, &over_time));
         match block.filter(|block| room.take(block)) {
             Some(block) => folded.push_str(&block),
@@ -88,18 +88,18 @@ pub fn render(report: &Report) -> String {
 const HEADING: &str = "| # | severity | client | what | requests | peak/min | load | rules |\n\
                        |--:|---|---|---|--:|--:|--:|---|\n";
 
-/// What is left of the page, in characters.
+/// The free characters of the page.
 struct Room(usize);
 
 impl Room {
-    /// Takes the room for a text, if there is so much.
+    /// Reserves the characters of a text. Returns whether it fits.
     fn take(&mut self, text: &str) -> bool {
         let left = self.0.checked_sub(chars(text));
         self.0 = left.unwrap_or(self.0);
         left.is_some()
     }
 
-    /// The first texts that fit.
+    /// The texts up to the first that does not fit.
     fn fill(&mut self, texts: impl Iterator<Item = String>) -> impl Iterator<Item = String> {
         texts.take_while(|text| self.take(text))
     }
@@ -109,7 +109,7 @@ fn chars(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Cases for which there is no room.
+/// The sentence on cases that do not fit.
 fn left_out(of_table: usize, of_details: usize) -> String {
     let cases = |number: usize| counted(number as u64, "case");
     let missing = match (of_table, of_details) {
@@ -143,7 +143,7 @@ fn row(case: &Case) -> String {
     without_commands(&row).into_owned()
 }
 
-/// Rows for what the rows of cases leave out, so that the loads add up.
+/// Rows for everything that case rows do not cover, so that the loads add up.
 fn rest_rows(rows: &[RestRow<'_>], loads: &[String]) -> String {
     let row = |(row, load): (&RestRow<'_>, &String)| {
         let rank = if matches!(row.what, Rest::Cases(_) | Rest::Info(_)) { "+" } else { "–" };
@@ -164,13 +164,13 @@ fn short_line(line: &Line) -> String {
     self::line(&line.cut(MAX_TEXT))
 }
 
-/// A block that opens on a click. Its summary is HTML.
+/// A block that opens on a click. The summary is HTML.
 fn folded(summary: &str, body: &str) -> String {
     let block = format!("<details>\n<summary>{summary}</summary>\n\n{}\n\n</details>\n\n", body.trim_end());
     without_commands(&block).into_owned()
 }
 
-/// All that is known of a case: of its worst member.
+/// The details of a case, from its worst member.
 fn details(case: &Case, findings: &Findings<'_>, over_time: &OverTime<'_>) -> String {
     let of_worst = findings.of_worst(case);
     let client = code_in_html(&case::client(case));
@@ -199,7 +199,7 @@ fn details(case: &Case, findings: &Findings<'_>, over_time: &OverTime<'_>) -> St
     folded(&summary, &out.concat())
 }
 
-/// Commands to copy: each one whole, or not at all.
+/// Commands to copy. A command is never cut: it is whole or missing.
 fn commands(verify: &str) -> String {
     let (whole, long): (Vec<&str>, Vec<&str>) =
         verify.lines().partition(|command| chars(&escaped(command)) <= 2 * MAX_TEXT);
@@ -211,7 +211,7 @@ fn commands(verify: &str) -> String {
     block + &rest
 }
 
-/// What each rule says of the worst member.
+/// The message of each rule on the worst member.
 fn messages(findings: &[&Finding]) -> String {
     let message = |finding: &&Finding| {
         format!("- {}, {}: {}\n", finding.severity, rule::title(&finding.rule), short_words(&finding.message))
@@ -227,7 +227,7 @@ fn short_words(text: &str) -> String {
     words(&cut(&escaped(text), MAX_TEXT))
 }
 
-/// Lines of a list, as many as there is room for.
+/// The lines of a list that fit.
 fn list(lines: impl Iterator<Item = String>) -> String {
     let lines: Vec<String> = lines.map(|line| without_commands(&line).into_owned()).collect();
     let all = lines.len();
@@ -239,7 +239,7 @@ fn list(lines: impl Iterator<Item = String>) -> String {
     if all == 0 { String::new() } else { format!("{}{more}\n", shown.concat()) }
 }
 
-/// What was read and could not be, and the busiest minute.
+/// The input, its losses, and the busiest minute.
 fn read(report: &Report) -> String {
     let lines = facts::read(report);
     let lines = lines.iter().map(|read| format!("- {}\n", short_text(read)));
@@ -248,7 +248,7 @@ fn read(report: &Report) -> String {
     folded("What was read", &list(lines.chain(peaks)))
 }
 
-/// What etcd's own log says.
+/// The section on etcd's own log.
 fn etcd(report: &Report) -> String {
     let Some(log) = &report.etcd_log else { return String::new() };
     let mut out = vec![list(etcd_log::summary(log).iter().map(|read| format!("- {}\n", short_line(read))))];

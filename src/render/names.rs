@@ -1,20 +1,20 @@
-//! Names of clients in a column: cut where they stay distinct.
+//! Cuts client names to a column so that different names stay different.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::display::{cut_middle, fitting, width};
 
-/// The least of a name that is left beside what is in parentheses.
+/// Least columns for a name besides its suffix in parentheses.
 const LEAST: usize = 6;
-/// Columns of a name's begin before the part that differs from other names.
+/// Columns of a name's begin to show, if the middle is cut.
 const BEGIN: usize = 5;
-/// Columns before this part, so that it can be read.
+/// Columns to show before the part that differs.
 const BEFORE: usize = 2;
 
-/// How a name is cut to so many columns.
+/// Cuts a name to a number of columns.
 type Cut<'c> = dyn Fn(&str, usize) -> String + 'c;
 
-/// The ways to cut names, the first one preferred.
+/// The ways to cut a name, the preferred one first.
 const CUTS: [&Cut<'static>; 5] = [
     &|name, room| cut_middle(name, room, 7).into_owned(),
     &|name, room| match name.split_once('/') {
@@ -30,7 +30,7 @@ const CUTS: [&Cut<'static>; 5] = [
     &|name, room| cut_middle(name, room, 1).into_owned(),
 ];
 
-/// Names of at most so many columns. Names that differ are cut so that they still do, as far as possible.
+/// Cuts names to at most `room` columns. Different names stay different if possible.
 pub(super) fn shortened(names: &[String], room: usize) -> Vec<String> {
     let all: BTreeSet<&str> = names.iter().map(String::as_str).collect();
     let mut same: BTreeMap<String, Vec<&str>> = BTreeMap::new();
@@ -48,7 +48,7 @@ pub(super) fn shortened(names: &[String], room: usize) -> Vec<String> {
     names.iter().map(|name| cuts[name.as_str()].clone()).collect()
 }
 
-/// Names that one cut makes the same, cut in the way that leaves most of them distinct.
+/// Cuts names that the preferred way makes equal. Uses the way that keeps most of them different.
 fn distinct(group: &[&str], room: usize, taken: &BTreeSet<String>) -> Option<Vec<String>> {
     let common = common_begin(group);
     let shows_difference = |name: &str, room: usize| from_difference(name, common, room);
@@ -69,7 +69,7 @@ fn distinct(group: &[&str], room: usize, taken: &BTreeSet<String>) -> Option<Vec
     best.filter(|(number, _)| *number > 1).map(|(_, cuts)| cuts)
 }
 
-/// How many bytes of the names are the same in all of them, from their begin.
+/// Length of the common prefix of all names, in bytes.
 fn common_begin(names: &[&str]) -> usize {
     let Some((first, others)) = names.split_first() else { return 0 };
     let same = |other: &&str| {
@@ -80,11 +80,11 @@ fn common_begin(names: &[&str]) -> usize {
     others.iter().map(same).min().unwrap_or(0)
 }
 
-/// A name with what follows its first bytes: `user long.person.7@…`, `user…erson.7@…`.
+/// Cuts a name so that the text after the common prefix shows: `user long.person.7@…`, `user…erson.7@…`.
 fn from_difference(name: &str, common: usize, room: usize) -> String {
     let room = room.saturating_sub(1);
     let (same, rest) = name.split_at(name.floor_char_boundary(common));
-    // Half of the room shows the difference.
+    // At least half of the room shows the difference.
     if width(same) <= room / 2 || width(same) + width(rest).min(LEAST) <= room {
         return format!("{}…", &name[..fitting(name, room)]);
     }
@@ -101,7 +101,7 @@ fn from_difference(name: &str, common: usize, room: usize) -> String {
     }
 }
 
-/// Cuts a name. What is in parentheses at its end stays.
+/// Cuts a name. A suffix in parentheses stays.
 fn cut(name: &str, room: usize, way: &Cut<'_>) -> String {
     if width(name) <= room {
         return name.to_owned();
@@ -122,14 +122,14 @@ mod tests {
     }
 
     #[test]
-    fn name_is_cut_in_its_middle() {
+    fn long_name_is_cut_in_the_middle() {
         assert_eq!(cut_to(25, &["kube-system/generic-garbage-collector"]), ["kube-system/gene…ollector"]);
         assert_eq!(cut_to(25, &["backup-of-volumes (40 namespaces)"]), ["backu…mes (40 namespaces)"]);
         assert_eq!(cut_to(8, &["a (b c d e f g)", "short"]), ["a (b… g)", "short"]);
     }
 
     #[test]
-    fn names_that_differ_in_their_middle_stay_distinct() {
+    fn names_that_differ_in_the_middle_stay_different() {
         let persons: Vec<String> = (1..=15)
             .map(|person| format!("user long.person.{person}@a-company-with-a-long-name.example.com"))
             .collect();
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn same_names_stay_the_same() {
+    fn equal_names_stay_equal() {
         let names = cut_to(20, &["a-long-namespace/a-long-name", "x", "a-long-namespace/a-long-name"]);
         assert_eq!(names[0], names[2]);
     }

@@ -1,4 +1,4 @@
-//! When a client's requests came, and who made the most in the busiest minute.
+//! A client's requests over time, and the clients with the most requests in the busiest minute.
 
 use std::collections::HashMap;
 
@@ -12,36 +12,36 @@ use crate::k8s::timestamp;
 use crate::ledger::{Busiest, Load, Step};
 use crate::report::v1::{Client, Finding, Peak, PeakClient, Point, Report, minute};
 
-/// Clients of a peak that are named.
+/// How many clients of a peak are named.
 const NAMED: usize = 3;
-/// The most characters in a sparkline; and the fewest of a long log's, with words on the next line if need be.
+/// Most columns of a sparkline. A long log has at least `FEWEST_COLUMNS`, with the words on the next line if necessary.
 const MOST_COLUMNS: usize = 100;
 const FEWEST_COLUMNS: usize = 40;
-/// What is kept free to say how wide a column is.
+/// Room for the words on a column's width.
 const STEP_ROOM: usize = "; 1440 minutes a column".len();
 /// In minutes.
 const DAY: u32 = 24 * 60;
 
-/// An identity, its kind and who asked.
+/// A client's identity, its kind, and the user behind an impersonation.
 type Key<'r> = (&'r str, &'r str, Option<&'r str>);
 
-/// The clients of a report, over the minutes of its log.
+/// The report's clients over the minutes of the log.
 pub(super) struct OverTime<'r> {
     clients: HashMap<Key<'r>, &'r Client>,
-    /// The first and the last minute since 1970 that are drawn, and whether there are others.
+    /// First and last minute to draw, in minutes since 1970, and whether requests outside of them exist.
     span: Option<((u32, u32), bool)>,
 }
 
-/// What is drawn, as it changes: from one minute since 1970 on, so many.
+/// A series to draw. Windows are keyed by their first minute since 1970.
 struct Series {
-    /// By the begin of their window.
+    /// Counts by the first minute of their window.
     counts: Vec<(u32, u64)>,
     busiest: Busiest,
     steps: Vec<Step>,
 }
 
 impl<'r> OverTime<'r> {
-    pub(super) fn of(report: &'r Report) -> Self {
+    pub(super) fn new(report: &'r Report) -> Self {
         let clients = report.clients.iter().map(|client| (key(client), client)).collect();
         let first = report.clients.iter().filter_map(|client| client.first_not_long_running);
         let first = match first.min() {
@@ -52,19 +52,20 @@ impl<'r> OverTime<'r> {
         Self { clients, span: span.map(|span| drawn(report, span)) }
     }
 
-    /// The requests of a finding's client and its reads from etcd, a line each, of so many characters if they fit.
+    /// Lines on the requests of a finding's client and on its reads from etcd. They have at most `room` characters if
+    /// possible.
     pub(super) fn lines(&self, finding: &Finding, room: usize) -> Vec<(&'static str, Line)> {
         let Some(client) = self.client(finding) else { return Vec::new() };
         let series = [
-            ("Requests", Series::of(client, |point| point.requests)),
-            ("Etcd reads", Series::of(client, |point| point.etcd_reads)),
+            ("Requests", Series::new(client, |point| point.requests)),
+            ("Etcd reads", Series::new(client, |point| point.etcd_reads)),
         ];
         let lines = series.into_iter().map(|(title, series)| Some((title, self.line(&series?, room)?)));
         lines.flatten().collect()
     }
 
     fn client(&self, finding: &Finding) -> Option<&'r Client> {
-        // The report has the series of each client, and none of a program's sum.
+        // The report has a series for each client, but not for a program's sum.
         let who = finding.who.as_ref().filter(|who| who.program.is_none())?;
         let key = (finding.client.as_deref()?, who.kind, who.impersonated_by.as_deref());
         self.clients.get(&key).copied()
@@ -75,7 +76,7 @@ impl<'r> OverTime<'r> {
         let at = u32::try_from(at).unwrap_or(u32::MAX);
         let ((first, last), is_cut) = self.span?;
         let is_one_day = [last, at].iter().all(|minute| minute / DAY == first / DAY);
-        let at = instant(at);
+        let at = minute_text(at);
         let at = at.split_once(' ').map(|(_, time)| time).filter(|_| is_one_day).unwrap_or(&at);
         let peak = match window_minutes {
             1 => format!("peak {} a minute at {at} UTC", count(most)),
@@ -87,7 +88,7 @@ impl<'r> OverTime<'r> {
             }
         };
         let outside = if is_cut { series.outside((first, last)) } else { 0 };
-        // A line of two columns shows nothing, nor does one of nothing.
+        // Two columns or only zeros show nothing, so only the peak is worth a line.
         if last.saturating_sub(first) < 2 || (is_cut && series.columns((first, last), 1).0 == [0]) {
             return Some(Line::default().text(peak));
         }
@@ -106,8 +107,8 @@ impl<'r> OverTime<'r> {
 }
 
 impl Series {
-    /// What `number` tells of a client's points; `None` if that is nothing.
-    fn of(client: &Client, number: fn(&Point) -> u32) -> Option<Self> {
+    /// A client's series of one number of its points. `None` if all are zero.
+    fn new(client: &Client, number: fn(&Point) -> u32) -> Option<Self> {
         let mut load = Load::default();
         client.timelines.iter().for_each(|timeline| timeline.add_to(&mut load, number));
         let points = client.timelines.iter().flat_map(|timeline| &timeline.points.0);
@@ -115,13 +116,13 @@ impl Series {
         Some(Self { counts, busiest: load.busiest()?, steps: load.steps() })
     }
 
-    /// What began before the first minute or after the last.
+    /// The requests before the first minute or after the last.
     fn outside(&self, (first, last): (u32, u32)) -> u64 {
         let outside = self.counts.iter().filter(|(minute, _)| !(first..=last).contains(minute));
         outside.map(|(_, count)| count).sum()
     }
 
-    /// The requests of the busiest minute in each column, in so many columns at most; and a column's minutes.
+    /// The busiest minute's requests for each column, in at most `room` columns, and a column's minutes.
     fn columns(&self, (first, last): (u32, u32), room: usize) -> (Vec<u64>, u32) {
         let most = u64::try_from(room.clamp(FEWEST_COLUMNS, MOST_COLUMNS)).unwrap_or(1);
         let (first, end) = (u64::from(first), u64::from(last) + 1);
@@ -142,13 +143,13 @@ impl Series {
     }
 }
 
-/// The busiest minute of the log and who made its requests; the same for reads from etcd.
+/// The busiest minute of the log with its clients, by requests and by reads from etcd.
 pub(super) fn peaks(report: &Report) -> Vec<String> {
     let clients: HashMap<Key<'_>, &Client> =
         report.clients.iter().map(|client| (key(client), client)).collect();
-    let told = |peak: &Option<Peak>, what: &str| peak.as_ref().map(|peak| self::peak(peak, what, &clients));
+    let line = |peak: &Option<Peak>, what: &str| peak.as_ref().map(|peak| self::peak(peak, what, &clients));
     let totals = &report.totals;
-    [told(&totals.peak, "request"), told(&totals.etcd_peak, "etcd read")].into_iter().flatten().collect()
+    [line(&totals.peak, "request"), line(&totals.etcd_peak, "etcd read")].into_iter().flatten().collect()
 }
 
 fn peak(peak: &Peak, what: &str, clients: &HashMap<Key<'_>, &Client>) -> String {
@@ -179,8 +180,8 @@ fn minute_of(timestamp: &str) -> Option<u32> {
     u32::try_from(timestamp::parse_micros(timestamp)? / 60_000_000).ok()
 }
 
-/// `2026-11-20 20:36`.
-fn instant(at: u32) -> String {
+/// A minute since 1970 as `2026-11-20 20:36`.
+fn minute_text(at: u32) -> String {
     without_seconds(&minute(at))
 }
 

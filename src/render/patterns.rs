@@ -1,10 +1,10 @@
-//! What requests show when they are put in order, in lines that each format shows in its own way.
+//! Sentences on patterns over time, which each format shows in its own way.
 
 use super::plain::{bytes, count, counted, duration};
 use super::prose::Line;
 use crate::report::v1::{AllFollowed, Chains, Followed, Herds, Informers, Pattern, Polling, Report, Watches};
 
-/// A line for each thing that they show.
+/// A line for each pattern.
 pub(super) fn lines(pattern: &Pattern) -> Vec<Line> {
     let informers = pattern.informers.as_ref().map(informers);
     let polling = pattern.polling.as_ref().and_then(polling);
@@ -23,21 +23,21 @@ fn informers(informers: &Informers) -> Line {
     ];
     let why = some_of(why.map(|(count, what)| (count, what.to_owned())));
     let all = relists.expired + relists.refused + relists.ended;
-    let mut told = counted(informers.starts, "start") + " of informers";
+    let mut text = counted(informers.starts, "start") + " of informers";
     if all > 0 {
         let most = count(informers.most_relists);
-        told =
-            format!("{told}; {} by LIST ({why}), {most} of one informer at most", counted(all, "new start"));
+        text =
+            format!("{text}; {} by LIST ({why}), {most} of one informer at most", counted(all, "new start"));
     }
     if informers.starts_twice > 0 {
-        told = format!("{told}; {} with the same whole LIST twice", counted(informers.starts_twice, "start"));
+        text = format!("{text}; {} with the same whole LIST twice", counted(informers.starts_twice, "start"));
     }
-    Line::default().text(told)
+    Line::default().text(text)
 }
 
 fn polling(polling: &Polling) -> Option<Line> {
     let busiest = polling.busiest.first()?;
-    let told = format!(
+    let text = format!(
         "every {}{}, {} by ",
         duration(busiest.median_micros),
         match busiest.spread_micros / 2 {
@@ -48,8 +48,8 @@ fn polling(polling: &Polling) -> Option<Line> {
     );
     let by = &busiest.instance;
     let line = match by.name.as_str() {
-        "" => Line::default().text(told).text("an instance that the log does not name"),
-        name => Line::default().text(told).text(format!("{} ", by.by)).code(name),
+        "" => Line::default().text(text).text("an instance that the log does not name"),
+        name => Line::default().text(text).text(format!("{} ", by.by)).code(name),
     };
     Some(match polling.pollers {
         0 | 1 => line,
@@ -61,13 +61,13 @@ fn herds(herds: &Herds) -> Option<Line> {
     let greatest = herds.greatest.first()?;
     let (day, time) = greatest.from.split_once('T')?;
     let time = time.trim_end_matches('Z').split('.').next()?;
-    let told = |objects: Option<u64>, size: Option<u64>| match (objects, size) {
+    let text = |objects: Option<u64>, size: Option<u64>| match (objects, size) {
         (_, Some(size)) => Some(bytes(size)),
         (objects, None) => Some(counted(objects?, "object")),
     };
     let parts = [
-        told(greatest.etcd_objects, greatest.etcd_bytes).map(|etcd| format!("{etcd} from etcd")),
-        told(greatest.received_objects, greatest.received_bytes).map(|sent| {
+        text(greatest.etcd_objects, greatest.etcd_bytes).map(|etcd| format!("{etcd} from etcd")),
+        text(greatest.received_objects, greatest.received_bytes).map(|sent| {
             if greatest.received_is_mean {
                 format!("about {sent} received")
             } else {
@@ -92,7 +92,7 @@ fn chains(chains: &Chains) -> Line {
         (chains.restarted, "were begun again after it".to_owned()),
     ];
     let what = some_of(what);
-    let told = format!(
+    let text = format!(
         "{} in {}, the longest of {} in {}",
         counted(chains.count, "LIST"),
         counted(chains.pages, "page"),
@@ -104,7 +104,7 @@ fn chains(chains: &Chains) -> Line {
         pages => format!("; {} at a newer revision than the first", counted(pages, "page")),
     };
     let what = if what.is_empty() { what } else { format!("; {what}") };
-    Line::default().text(format!("{told}{what}{inconsistent}"))
+    Line::default().text(format!("{text}{what}{inconsistent}"))
 }
 
 fn watches(watches: &Watches) -> Option<Line> {
@@ -129,8 +129,8 @@ fn watches(watches: &Watches) -> Option<Line> {
         0 => String::new(),
         fallbacks => format!("{} refused with sendInitialEvents, with a LIST after", count(fallbacks)),
     };
-    let told: Vec<String> = [short, doubled, fallbacks].into_iter().filter(|text| !text.is_empty()).collect();
-    (!told.is_empty()).then(|| Line::default().text(told.join("; ")))
+    let text: Vec<String> = [short, doubled, fallbacks].into_iter().filter(|text| !text.is_empty()).collect();
+    (!text.is_empty()).then(|| Line::default().text(text.join("; ")))
 }
 
 fn some_of<const N: usize>(parts: [(u64, String); N]) -> String {
@@ -138,7 +138,7 @@ fn some_of<const N: usize>(parts: [(u64, String); N]) -> String {
     some.map(|(number, what)| format!("{} {what}", count(number))).collect::<Vec<_>>().join(", ")
 }
 
-/// What patterns over time were not made of, if anything was left out.
+/// Which requests the patterns over time do not cover. Empty if they cover all.
 pub(super) fn left_out(report: &Report) -> Vec<String> {
     let of = |followed: &Followed, what: &str| {
         (followed.left_out > 0).then(|| {

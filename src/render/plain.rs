@@ -1,4 +1,4 @@
-//! Texts and numbers as people read them.
+//! Texts and numbers in a form for people.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ pub use super::escape::escaped;
 use crate::rules::figures::scaled;
 pub use crate::rules::figures::{bytes, count};
 
-/// A text cut to so many characters, the last one then being `…`.
+/// A text cut to `width` characters. A cut text ends with `…`.
 #[must_use]
 pub fn cut(text: &str, width: usize) -> Cow<'_, str> {
     if text.chars().count() <= width {
@@ -17,13 +17,13 @@ pub fn cut(text: &str, width: usize) -> Cow<'_, str> {
     Cow::Owned(short)
 }
 
-/// A count in five characters at most: `4,718`, `26k`, `1.2M`.
+/// A count in at most five characters: `4,718`, `26k`, `1.2M`.
 #[must_use]
 pub fn short_count(number: u64) -> String {
     if number < 10_000 { count(number) } else { scaled(number, &["", "k", "M", "G", "T"], 1000, "", 9.95) }
 }
 
-/// As [`duration`], with two figures at most below a minute: `12 ms`, `1.2 s`.
+/// Like [`duration`], but with at most two digits below a minute: `12 ms`, `1.2 s`.
 #[must_use]
 pub fn short_duration(micros: u64) -> String {
     if micros < 60_000_000 { scaled(micros, &["µs", "ms", "s"], 1000, " ", 9.95) } else { duration(micros) }
@@ -35,7 +35,7 @@ pub fn counted(number: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
-/// Microseconds with three figures at most: `850 µs`, `12.4 ms`, `1.2 s`; from a minute on `3 min 24 s`.
+/// Microseconds with at most three digits: `850 µs`, `12.4 ms`, `1.2 s`. From one minute on: `3 min 24 s`.
 #[must_use]
 pub fn duration(micros: u64) -> String {
     if micros < 60_000_000 {
@@ -49,14 +49,14 @@ pub fn duration(micros: u64) -> String {
     }
 }
 
-/// A share of a whole as [`per_cent`]; a dash where there is no whole.
+/// A part of a whole, formatted as [`per_cent`]. A dash if the whole is zero.
 #[must_use]
 #[allow(clippy::cast_precision_loss, reason = "one decimal is shown")]
 pub fn share(part: u64, whole: u64) -> String {
     if whole == 0 { "–".to_owned() } else { per_cent(part as f64 / whole as f64) }
 }
 
-/// A part from 0 to 1 in per cent, with one decimal. What is not nothing is not shown as nothing: `<0.1 %`.
+/// A fraction from 0 to 1 as a percentage with one decimal. Small values above zero are `<0.1 %`.
 #[must_use]
 pub fn per_cent(part: f64) -> String {
     match tenths(part) {
@@ -65,7 +65,7 @@ pub fn per_cent(part: f64) -> String {
     }
 }
 
-/// A part from 0 to 1 in tenths of a per cent.
+/// A fraction from 0 to 1 in tenths of a percent.
 #[must_use]
 #[allow(clippy::cast_possible_truncation, reason = "a part is at most a few wholes")]
 pub fn tenths(part: f64) -> i64 {
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_as_people_read_them() {
+    fn numbers_are_short_and_keep_small_values_above_zero() {
         assert_eq!(
             (count(26_093), count(999), count(1_000)),
             ("26,093".into(), "999".into(), "1,000".into())

@@ -1,8 +1,8 @@
-//! The small format of rules' texts: paragraphs, lists with `- `, code in backticks.
+//! The markup of rule texts: paragraphs, lists with `- `, code in backticks.
 
 use super::plain::{cut, escaped};
 
-/// A part of a line: words, or what must be shown as it is.
+/// A part of a line: words, or code that is shown unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Span {
     Text(String),
@@ -24,7 +24,7 @@ impl Line {
         self
     }
 
-    /// Adds codes with commas between.
+    /// Adds code spans, separated by commas.
     pub(super) fn codes<'t>(mut self, texts: impl IntoIterator<Item = &'t str>) -> Self {
         for (index, text) in texts.into_iter().enumerate() {
             self = if index > 0 { self.text(", ") } else { self };
@@ -33,7 +33,7 @@ impl Line {
         self
     }
 
-    /// The first characters of the line, in the form in which they are shown. If any are left out, the last one is `…`.
+    /// The first `width` characters of the line as shown. A cut line ends with `…`.
     pub(super) fn cut(&self, width: usize) -> Self {
         let mut left = width;
         let mut line = Self::default();
@@ -54,7 +54,7 @@ impl Line {
         line
     }
 
-    /// The line where nothing can be told apart by its look. Control characters are shown as escapes.
+    /// The line for a format without styles. Control characters are escaped.
     pub(super) fn plain(&self) -> String {
         let spans = self.0.iter().map(|span| match span {
             Span::Text(text) | Span::Code(text) => escaped(text),
@@ -63,14 +63,14 @@ impl Line {
     }
 }
 
-/// A part of a text.
+/// A paragraph or a list item.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Block {
     Paragraph(Line),
     List(Vec<Line>),
 }
 
-/// Takes a text apart.
+/// Parses a text.
 pub(super) fn blocks(prose: &str) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     for part in parts(prose) {
@@ -83,7 +83,7 @@ pub(super) fn blocks(prose: &str) -> Vec<Block> {
     blocks
 }
 
-/// A text without its marks: paragraphs and items in one line each.
+/// A text without its markup: each paragraph and item on one line.
 pub(super) fn plain(prose: &str) -> String {
     let blocks = blocks(prose);
     let texts: Vec<String> = blocks
@@ -125,7 +125,7 @@ fn parts(prose: &str) -> Vec<Part> {
     parts
 }
 
-/// A line taken apart. A backtick without a second one is a character like others.
+/// Parses a line. A backtick without a second one is an ordinary character.
 fn line(text: &str) -> Line {
     let mut line = Line::default();
     let mut rest = text;
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn paragraphs_lists_and_code() {
+    fn blocks_are_paragraphs_lists_and_code() {
         let prose = "One\ntwo.\n\n- a `b` c\n  d\n- e\n\nLast";
         assert_eq!(
             blocks(prose),
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_line_keeps_its_spans() {
+    fn cut_line_keeps_its_spans() {
         let line = text("ab").code("c\u{7}d").text("e");
         assert_eq!(line.cut(20), text("ab").code("c\\u{7}d").text("e"));
         assert_eq!(line.cut(5), text("ab").code("c\\…"));
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_closed_is_text() {
+    fn unclosed_backtick_is_text() {
         assert_eq!(blocks("a ` b"), [Block::Paragraph(text("a ` b"))]);
         assert_eq!(blocks("a `` b"), [Block::Paragraph(text("a `` b"))]);
         assert_eq!(plain("a\u{7}"), "a\\u{7}");

@@ -7,7 +7,7 @@ use super::export::csv_cell;
 use super::plain::{count, counted, escaped, share};
 use crate::report::Ranked;
 
-/// A line for each value: its requests, their share and the value.
+/// Renders a line for each value: its requests, their share, and the value.
 #[must_use]
 pub fn text(ranked: &Ranked) -> String {
     let Ranked { by, requests, rows, others } = ranked;
@@ -32,18 +32,18 @@ pub fn text(ranked: &Ranked) -> String {
     out
 }
 
-/// A `--top` that shows all values.
+/// The `--top` that shows all values.
 fn shown_next(ranked: &Ranked) -> u64 {
     ranked.rows.len() as u64 + ranked.others.values
 }
 
-/// The count as one JSON object.
+/// Renders the count as one JSON object.
 #[must_use]
 pub fn json(ranked: &Ranked) -> String {
     escape::pretty_json(ranked) + "\n"
 }
 
-/// A line for each value, behind a line of names; the other values are in none.
+/// Renders a header line and a line for each value. Values beyond `--top` are omitted.
 #[must_use]
 pub fn csv(ranked: &Ranked) -> String {
     let mut out = format!("requests,share,{}\n", ranked.by);

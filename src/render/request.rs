@@ -1,4 +1,4 @@
-//! One request for people: the verdict, the reason, and how versions differ.
+//! The page of `kubetoll classify`: verdict, reason, and differences between versions.
 
 use super::display::{left, width as columns_of};
 use super::plain::escaped;
@@ -44,20 +44,20 @@ pub fn sent(method: &str, uri: &str, width: usize) -> String {
     wrapped(&format!("{:<12}", "sent"), &" ".repeat(12), &text, width)
 }
 
-/// Renders a note below the answers.
+/// Renders a note below the verdicts.
 #[must_use]
 pub fn note(text: &str, width: usize) -> String {
     wrapped("note: ", "      ", text, width)
 }
 
-/// Renders what each release does, where no version is given.
+/// Renders the verdict of each release, for a request without a given version.
 #[must_use]
 pub fn render_versions(request: &Readable<'_>, server: &Server, width: usize) -> String {
     let name = wrapped(&format!("{:<12}", "request"), &" ".repeat(12), &asked(&request.judge(server)), width);
     format!("{name}\n{}", versions(request, server, None, width))
 }
 
-/// The releases and what each does. The row of a version is marked.
+/// A table of releases with their verdicts. The row of `version` is marked.
 fn versions(request: &Readable<'_>, server: &Server, version: Option<KubeVersion>, width: usize) -> String {
     let asked = request.asked();
     let spans = across_versions_with(server, &asked, |server, verdict| outline(server, &asked, verdict));
@@ -66,7 +66,7 @@ fn versions(request: &Readable<'_>, server: &Server, version: Option<KubeVersion
     let own_reason = judge(server, &asked, None).reason;
     let rows = spans.iter().enumerate().map(|(at, (span, cost))| {
         let is_own = own == Some(at);
-        // Versions of one row may differ in their reasons.
+        // Versions in one row may have different reasons.
         row(span, cost, if is_own { own_reason } else { span.verdict.reason }, is_own)
     });
     let rows: Vec<Vec<String>> = rows.collect();
@@ -81,12 +81,12 @@ fn versions(request: &Readable<'_>, server: &Server, version: Option<KubeVersion
 
 const COLUMNS: [(&str, bool); 5] =
     [("Kubernetes", false), ("served from", false), ("limit", false), ("cost", false), ("reason", false)];
-/// The column of reasons.
+/// Index of the column of reasons.
 const REASON: usize = 4;
-/// The most characters between two columns.
+/// Most characters between two columns.
 const GAP: usize = 2;
 
-/// Whether a table of the rows needs no more than a width.
+/// Whether a table of these rows fits into `width`.
 fn fits(rows: &[Vec<String>], width: usize) -> bool {
     let widest = |at: usize| {
         let cells = rows.iter().map(|row| columns_of(&row[at]));
@@ -95,7 +95,7 @@ fn fits(rows: &[Vec<String>], width: usize) -> bool {
     (0..COLUMNS.len()).map(|at| widest(at) + GAP).sum::<usize>() <= width
 }
 
-/// The same rows for a narrow terminal: some lines each, and nothing cut.
+/// The rows for a narrow terminal: several lines each, without cuts.
 fn blocks(rows: &[Vec<String>], width: usize) -> String {
     let first = rows.iter().map(|row| columns_of(&row[0])).max().unwrap_or(0) + 1;
     let mut text = format!("{}\n", COLUMNS[0].0);
@@ -144,7 +144,7 @@ fn server_line(server: &Server) -> String {
     format!("Kubernetes {}, {etcd}{}", server.version, gates.concat())
 }
 
-/// Where an answer came from, in words.
+/// Where a response was served from, as a phrase.
 #[must_use]
 pub fn source(served_from: &str, likely: Option<&str>, rejected: Option<u16>) -> String {
     match (likely, rejected) {
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_marked_row_has_the_reason_of_the_head() {
+    fn marked_row_has_the_reason_of_the_head() {
         let uri = "/api/v1/pods?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
         let request = Readable::new("GET", uri).expect("a request");
         let page = render(&request, &Server::with_defaults(KubeVersion::new(29, 3)), 160);

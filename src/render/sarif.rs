@@ -1,7 +1,7 @@
-//! The cases as SARIF 2.1.0, which code scanning reads: a result for each case, so that each is one alert.
+//! The cases as SARIF 2.1.0 for code scanning. Each case is one result, so each is one alert.
 //!
-//! GitHub recognizes an alert by its rule and `primaryLocationLineHash`. Findings that the policy holds back are left out:
-//! GitHub ignores `suppressions` and would open an alert for them.
+//! GitHub identifies an alert by its rule and `primaryLocationLineHash`. Suppressed findings are omitted: GitHub
+//! ignores `suppressions` and would open alerts for them.
 
 mod log;
 
@@ -22,18 +22,18 @@ use crate::report::v1::{Case, Evidence, Report, RuleInfo};
 
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
-/// Results. GitHub shows 5,000 of a run and refuses a file with more than 25,000.
+/// Most results. GitHub shows 5,000 of a run and refuses a file with more than 25,000.
 const MAX_RESULTS: usize = 5_000;
-/// Places in the log that a result names.
+/// Most log positions in a result.
 const MAX_PLACES: usize = 10;
 
 /// Renders the report.
 ///
 /// # Panics
-/// Never: what is written has names for keys.
+/// Never: all map keys are strings.
 #[must_use]
 pub fn render(report: &Report) -> String {
-    let findings = Findings::of(report);
+    let findings = Findings::new(report);
     let cases = &report.cases[..report.cases.len().min(MAX_RESULTS)];
     let fired: BTreeSet<&str> = cases.iter().flat_map(|case| case.rules.iter().map(String::as_str)).collect();
     let fired: Vec<&RuleInfo> = report.rules.iter().filter(|rule| fired.contains(&*rule.id)).collect();
@@ -82,7 +82,7 @@ fn help(rule: &RuleInfo) -> String {
     help
 }
 
-/// A message of text, in which a bracketed text before a parenthesis would be a link.
+/// A text message. Brackets before a parenthesis are escaped, because they would form a link.
 fn message(text: &str) -> Message {
     let text = if text.contains("](") {
         text.replace('\\', "\\\\").replace('[', "\\[").replace(']', "\\]")
@@ -134,7 +134,7 @@ fn result(report: &Report, case: &Case, findings: &Findings<'_>, fired: &[&RuleI
         }],
         partial_fingerprints: BTreeMap::from([
             ("kubetoll/v2", case.fingerprint.clone()),
-            // As CodeQL writes it: the hash, and which of equal ones it is.
+            // CodeQL's form: the hash, and a number for equal hashes.
             ("primaryLocationLineHash", format!("{}:1", case.fingerprint)),
         ]),
         properties: properties(case),
@@ -149,7 +149,7 @@ fn level(severity: &str) -> &'static str {
     }
 }
 
-/// Who does what, and what to change.
+/// What the client does, and how to fix it.
 fn text(case: &Case, findings: &Findings<'_>) -> String {
     let mut parts = vec![escaped(&case::sentence(case)).into_owned()];
     if let Some(lead) = findings.of_worst(case).first() {
@@ -183,7 +183,7 @@ fn properties(case: &Case) -> Map<String, Value> {
     }
 }
 
-/// A client, or the input.
+/// The logical location: a client, or the input.
 fn logical(case: &Case) -> LogicalLocation {
     let (client, kind) = case.client.as_deref().map_or(("input", "module"), |client| (client, "resource"));
     let whole = case.resource.as_deref().map_or(client.to_owned(), |resource| format!("{client}/{resource}"));
@@ -198,7 +198,7 @@ fn place(evidence: &Evidence) -> PhysicalLocation {
     physical(&evidence.file, evidence.line)
 }
 
-/// Where no line of the log shows it: code scanning refuses a result without a file.
+/// The location of a case without a log line. Code scanning refuses a result without a file.
 fn first_line(report: &Report) -> Option<PhysicalLocation> {
     report.input.sources.first().map(|source| physical(&source.file, 1))
 }
@@ -210,14 +210,14 @@ fn physical(file: &str, line: u64) -> PhysicalLocation {
     }
 }
 
-/// A path as a reference to a URI. Behind `file://` an absolute one has no host.
+/// A path as a URI reference. An absolute path becomes `file://` without a host.
 fn uri(path: &str) -> String {
     let mut uri = if path.starts_with('/') { "file://".to_owned() } else { String::new() };
     for byte in path.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
             uri.push(char::from(byte));
         } else {
-            // Writing to a String can't fail.
+            // Writing to a `String` cannot fail.
             let _ = write!(uri, "%{byte:02X}");
         }
     }
@@ -229,13 +229,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_uris() {
+    fn paths_become_uris() {
         assert_eq!(uri("logs/audit 1.log"), "logs/audit%201.log");
         assert_eq!(uri("/var/log/größe:x"), "file:///var/log/gr%C3%B6%C3%9Fe%3Ax");
     }
 
     #[test]
-    fn a_message_holds_no_link() {
+    fn message_holds_no_link() {
         assert_eq!(message("a [b](c) \\").text, "a \\[b\\](c) \\\\");
         assert_eq!(message("a [b] c").text, "a [b] c");
     }

@@ -1,19 +1,19 @@
-//! The minutes that are drawn: those of nearly all requests. One event of a clock that is wrong by years would leave a
-//! single column to all others.
+//! The minutes to draw: those of nearly all requests. Otherwise one event from a clock that is wrong by years would
+//! squeeze all others into one column.
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use crate::report::v1::Report;
 
-/// Of so many requests one may be left out.
+/// One request in this many may be outside of the drawn minutes.
 const OF: u64 = 1_000;
-/// Fewer are left out too, if the log has so many at least.
+/// From this many requests on, one request may be outside in any case.
 const ENOUGH: u64 = 50;
-/// By how much the span must get shorter.
+/// The drawn minutes must be this many times fewer than all minutes.
 const WORTH: u64 = 10;
 
-/// The first and the last minute since 1970 to draw of those of the log, and whether any are left out.
+/// The first and last minute to draw, in minutes since 1970, and whether requests are outside of them.
 pub(super) fn drawn(report: &Report, (first, last): (u32, u32)) -> ((u32, u32), bool) {
     let mut counts: HashMap<u32, u64, FxBuildHasher> = HashMap::default();
     let timelines = report.clients.iter().flat_map(|client| &client.timelines);
@@ -31,7 +31,7 @@ pub(super) fn drawn(report: &Report, (first, last): (u32, u32)) -> ((u32, u32), 
     }
 }
 
-/// The shortest span that holds nearly all, the first of several.
+/// The shortest range of minutes with nearly all requests. The first one, if several are equally short.
 fn densest(counts: &[(u32, u64)]) -> Option<(u32, u32)> {
     let all: u64 = counts.iter().map(|(_, count)| count).sum();
     let outside = (all / OF).max(u64::from(all >= ENOUGH));
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_requests_far_away_are_left_out_on_both_sides() {
+    fn few_requests_far_away_are_outside_on_both_sides() {
         assert_eq!(densest(&[(5, 30), (9, 40)]), Some((5, 9)));
         assert_eq!(densest(&[(5, 30), (9, 40), (4_000_000, 1)]), Some((5, 9)));
         assert_eq!(densest(&[(0, 1), (5, 30), (9, 40)]), Some((5, 9)));

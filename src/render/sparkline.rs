@@ -1,9 +1,9 @@
-//! Numbers as a line of block characters. The crates for it are of 2015 and 2019, and this is all that there is to it.
+//! Numbers as a line of block characters. Own code, because the crates for it are from 2015 and 2019.
 
-/// The least stands for none at all, so that a little can be told from nothing.
+/// The lowest block is for zero only, so that small numbers differ from zero.
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// A character for each number: the greatest is as high as can be, what is zero as low.
+/// A character for each number. The largest number gets the highest block, zero the lowest.
 pub(super) fn sparkline(numbers: &[u64]) -> String {
     let most = numbers.iter().copied().max().unwrap_or(0);
     let steps = LEVELS.len() as u128 - 1;
@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_least_is_none_and_the_highest_is_the_most() {
+    fn zero_is_lowest_and_the_largest_number_highest() {
         assert_eq!(sparkline(&[0, 1, 2, 3, 4, 5, 6, 7]), "▁▂▃▄▅▆▇█");
         assert_eq!(sparkline(&[0, 1, 500, 1_000]), "▁▂▅█");
         assert_eq!(sparkline(&[5, 5]), "██");

@@ -1,4 +1,4 @@
-//! Colors of a page. A page without them loses nothing.
+//! Colors of a page. A page without colors has the same text.
 
 use anstyle::{AnsiColor, Style};
 

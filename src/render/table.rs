@@ -1,18 +1,18 @@
-//! Tables for a terminal: columns with spaces between, no lines.
+//! Tables for a terminal: columns separated by spaces, without lines.
 
 use super::display::{cut, fitting, width as columns_of};
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, presets};
 
-/// Below this width, columns stand closer and figures are shorter.
+/// Below this width, columns are closer together and numbers are shorter.
 pub(super) const NARROW: usize = 100;
 
-/// Units that stay with their number.
+/// Units that stay on the line of their number.
 const UNITS: [&str; 12] = ["µs", "ms", "s", "min", "h", "d", "B", "kB", "MB", "GB", "TB", "%"];
 
 /// A column's heading, and whether it holds numbers.
 pub(super) type Column<'a> = (&'a str, bool);
 
-/// Lays rows out under their headings. Where they are too wide, the texts of the `flexible` column are cut.
+/// Renders rows under their headings. If the table is too wide, texts of the `flexible` column are cut.
 pub(super) fn table(
     columns: &[Column<'_>],
     mut rows: Vec<Vec<String>>,
@@ -48,7 +48,7 @@ pub(super) fn table(
     lines.join("\n") + "\n"
 }
 
-/// The words of a text. A number keeps its unit.
+/// The words of a text. A number and its unit are one word.
 fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in text.split(' ') {
@@ -65,8 +65,8 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// Breaks a text into lines of at most `width` columns, each behind `indent`; the first behind `first`, which
-/// is as wide.
+/// Wraps a text into lines of at most `width` columns after `indent`. The first line begins with `first`, which must be
+/// as wide.
 pub(super) fn wrapped(first: &str, indent: &str, text: &str, width: usize) -> String {
     let room = width.saturating_sub(columns_of(indent)).max(20);
     let mut out = String::new();
@@ -91,7 +91,7 @@ pub(super) fn wrapped(first: &str, indent: &str, text: &str, width: usize) -> St
     out
 }
 
-/// Parts with dots between, broken between parts.
+/// Joins parts with dots. Lines break only between parts.
 pub(super) fn joined(parts: &[String], width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for part in parts {
@@ -106,8 +106,7 @@ pub(super) fn joined(parts: &[String], width: usize) -> Vec<String> {
     lines
 }
 
-/// A text in at most so many lines of at most `width` columns; what has no room is cut with `…`, between words if it can
-/// be.
+/// Wraps a text into at most `most` lines of `width` columns. The rest is cut with `…`, between words if possible.
 pub(super) fn limited(text: &str, width: usize, most: usize) -> Vec<String> {
     let width = width.max(1);
     let mut lines: Vec<String> = Vec::new();
@@ -120,7 +119,7 @@ pub(super) fn limited(text: &str, width: usize, most: usize) -> Vec<String> {
         }
         let mut rest = word;
         while !rest.is_empty() && lines.len() <= most {
-            // A line holds one character at least.
+            // A line holds at least one character.
             let first = rest.chars().next().map_or(0, char::len_utf8);
             let (part, after) = rest.split_at(fitting(rest, width).max(first));
             lines.push(part.to_owned());
@@ -151,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limited_text_is_cut_between_words_within_its_width() {
+    fn limited_text_is_cut_between_words_within_its_width() {
         assert_eq!(limited("lists all pods every second", 10, 2), ["lists all", "pods …"]);
         assert_eq!(limited("lists all pods", 10, 2), ["lists all", "pods"]);
         assert_eq!(limited("abcdefghijkl", 5, 2), ["abcde", "fghi…"]);
@@ -160,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_broken_between_words() {
+    fn wrapped_text_breaks_between_words() {
         let text = wrapped("why  ", "     ", "a list without resourceVersion", 27);
         assert_eq!(text, "why  a list without\n     resourceVersion\n");
     }

@@ -1,4 +1,4 @@
-//! The report for a person at a terminal: one page, and details where they are wanted.
+//! The report for a terminal: one page, and details on request.
 
 use super::details::{self, Chosen, titled};
 use super::display::cut;
@@ -9,30 +9,30 @@ use super::table::{joined, limited, table, wrapped};
 use super::{cases, clients, cost, etcd_log, facts, head, traces};
 use crate::report::v1::{Client, EtcdLog, Report, Shape};
 
-/// How much is shown, and how wide.
+/// How many cases are shown, in which width, with which details.
 #[derive(Debug)]
 pub struct View<'r> {
-    /// Cases in the table.
+    /// Most cases in the table.
     pub top: usize,
-    /// Characters in a line.
+    /// Most characters in a line.
     pub width: usize,
-    /// What follows the page.
+    /// Details after the page.
     pub details: Option<Chosen<'r>>,
 }
 
-/// Cases in the table unless the user says otherwise.
+/// The default for `top`.
 pub const TOP: usize = 10;
-/// The most lines of a page with as many cases. More cases take more.
+/// Most lines of a page with up to [`TOP`] cases. More cases take more lines.
 const LINES: usize = 40;
-/// Lines of a case.
+/// Most lines of a case.
 const CASE_LINES: usize = 3;
 /// Lines on etcd's own log.
 const ETCD_LINES: usize = 2;
-/// Clients whose shapes are shown, and shapes per client.
+/// How many clients have their request shapes shown, and how many shapes each.
 const DETAILED_CLIENTS: usize = 3;
 const DETAILED_SHAPES: usize = 3;
 
-/// Renders the report. Text that clients sent is escaped; the only control sequences are colors.
+/// Renders the report. Text from clients is escaped; colors are the only control sequences.
 #[must_use]
 pub fn render(report: &Report, view: &View<'_>) -> String {
     let mut page = page(report, view);
@@ -45,7 +45,7 @@ pub fn render(report: &Report, view: &View<'_>) -> String {
     page
 }
 
-/// The page: its head, the table of cases, and how to go on.
+/// The page: its head, the table of cases, and hints for more.
 fn page(report: &Report, view: &View<'_>) -> String {
     let width = view.width;
     let mut before = vec![String::new()];
@@ -88,7 +88,7 @@ fn nothing_found(report: &Report) -> String {
     )
 }
 
-/// The unit of LOAD, and how to see more.
+/// The unit of LOAD, and the flags for more details.
 fn footer(report: &Report, width: usize) -> Vec<String> {
     let load = match (report.totals.load.amount, report.ranking.unit) {
         (0, _) => "LOAD is not known: the log holds no durations.".to_owned(),
@@ -104,7 +104,7 @@ fn footer(report: &Report, width: usize) -> Vec<String> {
     lines.into_iter().flatten().map(|line| format!("{DIM}{line}{DIM:#}")).collect()
 }
 
-/// What the page has no room for.
+/// What the page omits.
 fn rest(report: &Report, view: &View<'_>) -> String {
     let mut page = heading("what was read, and how it was judged");
     for (title, text) in head::details(report) {
@@ -140,7 +140,7 @@ fn heading(text: &str) -> String {
     format!("\n{BOLD}{text}{BOLD:#}\n\n")
 }
 
-/// What etcd's own log says.
+/// The section on etcd's own log.
 fn etcd(log: &EtcdLog, width: usize) -> String {
     let mut page = heading(etcd_log::HEADING);
     for line in etcd_log::summary(log) {
@@ -169,7 +169,6 @@ pub(super) fn rounded(rate: f64) -> u64 {
     rate.round() as u64
 }
 
-/// A client's short name.
 pub(super) fn name(client: &Client) -> String {
     let base = match (&client.service_account, client.kind.as_str()) {
         (Some(account), _) => format!("{}/{}", account.namespace, account.name),
@@ -190,7 +189,7 @@ pub(super) fn name(client: &Client) -> String {
     escaped(&name).into_owned()
 }
 
-/// A client without a finding: what it asked that read from etcd.
+/// A client without a finding: its request shapes that read from etcd.
 pub(super) fn detail(client: &Client, width: usize) -> String {
     let mut page = format!("\n{BOLD}{}{BOLD:#}\n", name(client));
     let agents: Vec<_> = client.user_agents.iter().take(3).map(|agent| escaped(&agent.product)).collect();

@@ -1,13 +1,13 @@
-//! Slow requests that the apiserver's own log traces, for a person at a terminal.
+//! Slow requests from traces in the apiserver's own log, for a terminal.
 
 use super::plain::{count, duration, escaped};
 use super::table::table;
 use crate::report::v1::TraceGroup;
 
-/// Groups that are shown.
+/// Most groups to show.
 const SHOWN: usize = 8;
 
-/// A table of the groups, the greatest time first; empty if there are none.
+/// A table of the groups, the longest total time first. Empty without groups.
 pub(super) fn rows(groups: &[TraceGroup], width: usize) -> String {
     let columns = [
         ("traced", false),

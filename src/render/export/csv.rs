@@ -1,5 +1,4 @@
-//! Rows as CSV, as RFC 4180 has it but for the line feed alone at a line's end. A null is nothing, a text that is empty
-//! two quotes.
+//! Rows as CSV after RFC 4180, but with LF line ends. A null is an empty cell, an empty text is `""`.
 
 use std::io::{self, Write};
 
@@ -12,10 +11,10 @@ use super::csv_text::harden;
 use super::rows::{Row, Value, signed};
 use crate::k8s::timestamp::with_micros;
 
-/// Rows that a thread writes at a time: what waits to be written is bounded, however many there are.
+/// Rows that a thread formats at a time. It bounds the memory for unwritten text.
 const AT_A_TIME: usize = 512;
 
-/// Writes the rows, and the columns' names before them.
+/// Writes a header line and the rows.
 pub(super) fn write(rows: &[Row<'_>], mut out: impl Write) -> io::Result<()> {
     let mut header = Lines::new();
     header.line(COLUMNS, |lines, column| lines.text(column.name));
@@ -35,16 +34,16 @@ pub(super) fn write(rows: &[Row<'_>], mut out: impl Write) -> io::Result<()> {
     out.flush()
 }
 
-/// A text as one cell.
+/// A text as one CSV cell.
 pub(in crate::render) fn cell(text: &str) -> String {
     let mut lines = Lines::new();
     lines.text(text);
     String::from_utf8(lines.written).expect("a cell of text is text")
 }
 
-/// Lines, while they are being written.
+/// Lines while they are written.
 struct Lines {
-    /// Knows where quotes are needed.
+    /// Decides where quotes are needed.
     format: Writer,
     written: Vec<u8>,
 }
@@ -73,7 +72,7 @@ impl Lines {
             Value::MaybeText(get) => self.maybe(get(row), Self::text),
             Value::MaybeTimestamp(get) => {
                 self.maybe(get(row), |lines, at| {
-                    // Digits and signs that need no quotes.
+                    // A timestamp needs no quotes.
                     with_micros(at.0, |text| lines.written.extend_from_slice(text.as_bytes()));
                 });
             }
@@ -110,14 +109,14 @@ impl Lines {
     fn quoted(&mut self, text: &[u8]) {
         self.written.push(QUOTE);
         let start = self.written.len();
-        // Each byte may be a quote that is doubled.
+        // Each byte may be a quote, which takes two bytes.
         self.written.resize(start + 2 * text.len(), 0);
         let (_, _, length) = csv_core::quote(text, &mut self.written[start..], QUOTE, QUOTE, true);
         self.written.truncate(start + length);
         self.written.push(QUOTE);
     }
 
-    /// Writes a number, or a boolean.
+    /// Writes a number or a boolean as JSON does.
     fn as_in_json(&mut self, value: impl Serialize) {
         serde_json::to_writer(&mut self.written, &value).expect("memory takes all bytes");
     }
@@ -134,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_are_where_a_reader_needs_them() {
+    fn cells_are_quoted_only_where_needed() {
         assert_eq!(line(&[Some("a b"), None, Some(""), Some("c")]), "a b,,\"\",c\n");
         assert_eq!(line(&[None, None]), ",\n");
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Text that clients sent, made harmless for a spreadsheet.
+//! Makes text from clients safe to open in a spreadsheet.
 
 use std::borrow::Cow;
 
@@ -7,11 +7,11 @@ use memchr::memchr_iter;
 use crate::k8s::secrets::{masked, may_hold};
 use crate::render::escape::{escaped, without_marks};
 
-/// Where a cell begins for a reader that was told another separator than the comma, beside the cell's own start.
+/// Characters that may start a new cell, for a reader that uses another separator than the comma.
 const BREAKS: [char; 4] = [';', '\t', '\r', '\n'];
 
-/// Text as it is put into a CSV cell: what a spreadsheet would take for a formula gets a `'` before it, control
-/// characters are shown as escapes. Tabs and line breaks stay; quoting is left to the writer.
+/// Text for a CSV cell. A `'` before a possible formula stops a spreadsheet from running it. Control characters become
+/// escapes; tabs and line breaks stay. The writer adds quotes.
 ///
 /// Source: OWASP, "CSV Injection".
 pub(super) fn harden(text: &str) -> Cow<'_, str> {
@@ -19,7 +19,7 @@ pub(super) fn harden(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 1);
-    // A value may go on behind a break.
+    // Mask first: a secret may contain a break.
     let masked = masked(text);
     let text = &*masked;
     if text.starts_with(['\t', '\r', '\n']) {
@@ -27,7 +27,7 @@ pub(super) fn harden(text: &str) -> Cow<'_, str> {
     }
     let mut is_first_line = true;
     for part in text.split_inclusive(BREAKS) {
-        // Behind a line break in quotes, a job's runner takes a command for one.
+        // A CI runner reads commands at any line's start, even inside a quoted cell.
         let is_command = !is_first_line && part.trim_start().starts_with("::");
         if part.starts_with(begins_formula) || is_command {
             out.push('\'');
@@ -40,8 +40,7 @@ pub(super) fn harden(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether a look at the bytes alone shows that nothing is to be done, as for nearly all of a million cells. Of the
-/// breaks, printable ASCII holds the one.
+/// Fast path that looks at bytes only: true for nearly all cells. `;` is the only break that is printable ASCII.
 fn is_harmless(text: &str) -> bool {
     let is_printable_ascii = text.bytes().fold(true, |all, byte| all & matches!(byte, b' '..=b'~'));
     let is_begun = |at: usize| text[at..].starts_with(begins_formula);
@@ -52,7 +51,7 @@ fn is_harmless(text: &str) -> bool {
         && !memchr_iter(b';', text.as_bytes()).any(|at| is_begun(at + 1))
 }
 
-/// The signs and their full-width twins, which some spreadsheets take for them.
+/// Formula signs and their full-width forms, which some spreadsheets accept.
 fn begins_formula(c: char) -> bool {
     matches!(c, '=' | '+' | '-' | '@' | '＝' | '＋' | '－' | '＠')
 }
@@ -62,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_begins_a_formula() {
+    fn formula_signs_get_a_quote() {
         for (text, cell) in [
             ("=cmd()", "'=cmd()"),
             ("+1", "'+1"),
@@ -79,13 +78,13 @@ mod tests {
     }
 
     #[test]
-    fn nor_does_it_for_a_reader_with_another_separator() {
+    fn formula_signs_after_other_separators_get_a_quote() {
         assert_eq!(harden("/a?b;=cmd()"), "/a?b;'=cmd()");
         assert_eq!(harden("a\r\n=1\t@x;;-1"), "a\r\n'=1\t'@x;;'-1");
     }
 
     #[test]
-    fn control_characters_are_seen_and_the_rest_is_kept() {
+    fn control_characters_are_escaped_and_other_text_is_kept() {
         assert_eq!(harden("\u{1b}[31m\u{202e}\0"), "\\u{1b}[31m\\u{202e}\\u{0}");
         for text in
             ["", ";", "/api/v1/pods?limit=500&a=-1", "größer, \"so\"\nund \tso", "system:node:*", "a; b"]

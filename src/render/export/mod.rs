@@ -1,4 +1,4 @@
-//! The report's rows as tables. Parquet is written with polars: the one room that imports it.
+//! The report's rows as Parquet, CSV or NDJSON. Only this module uses polars.
 
 mod columns;
 mod csv;
@@ -20,7 +20,7 @@ pub use rows::{Column, Row, SCHEMA_VERSION, Value, rows};
 use crate::render::{escape, file};
 use crate::report::Report;
 
-/// How the rows are written.
+/// The format of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TableFormat {
     /// Parquet, compressed with zstd.
@@ -31,7 +31,7 @@ pub enum TableFormat {
     Ndjson,
 }
 
-/// A file of rows that could not be written.
+/// A file of rows that kubetoll could not write.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     #[error("{}: can't be written; name a file in a directory that exists and can be written to", .path.display())]
@@ -40,10 +40,10 @@ pub enum ExportError {
     Write { path: PathBuf, source: io::Error },
 }
 
-/// Checks that a file of rows can be written, without writing one: for before the work.
+/// Checks before the scan that a file of rows can be written. Writes nothing.
 ///
 /// # Errors
-/// [`ExportError::Place`] for a directory, and for a file in one that does not exist or can't be written to.
+/// [`ExportError::Place`] for a directory, a missing directory, or a file without write permission.
 pub fn check(path: &Path) -> Result<(), ExportError> {
     if file::is_passage(path) || path.as_os_str() == "-" {
         return Ok(());
@@ -51,11 +51,11 @@ pub fn check(path: &Path) -> Result<(), ExportError> {
     file::Draft::beside(path).map(drop).map_err(|source| ExportError::Place { path: path.to_owned(), source })
 }
 
-/// Writes a row for each client and shape of a report, in the report's order. The file is written whole or not at
-/// all; a pipe or a device is written to as it is, and `-` is standard output.
+/// Writes a row for each client and request shape, in the report's order. A file is written whole or not at all. A pipe
+/// or a device is written directly; `-` is standard output.
 ///
 /// # Errors
-/// [`ExportError`] where the path leads nowhere, or where the system does not take the bytes.
+/// [`ExportError`] if the path is not writable or writing fails.
 pub fn write(report: &Report, format: TableFormat, path: &Path) -> Result<(), ExportError> {
     let unwritten = |source| ExportError::Write { path: path.to_owned(), source };
     if path.as_os_str() == "-" {

@@ -1,10 +1,10 @@
-//! In place of tables, in a build without the feature `tables`.
+//! Replaces the Parquet writer in a build without the feature `tables`.
 
 use std::io::{self, ErrorKind, Write};
 
 use super::rows::Row;
 
-/// Says that this build writes no Parquet.
+/// Always an error: this build cannot write Parquet.
 pub(super) fn write_parquet(_: &[Row<'_>], _: &str, _: impl Write) -> io::Result<()> {
     Err(io::Error::new(ErrorKind::Unsupported, "built without the feature `tables`"))
 }

@@ -1,4 +1,4 @@
-//! A report as rows: one for each client and shape.
+//! A report as rows, one for each client and request shape.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
@@ -6,10 +6,10 @@ use super::columns::COLUMNS;
 use crate::report::Report;
 use crate::report::v1::{Client, Example, Latency, Rate, Shape, Timestamp, Work};
 
-/// The version of the table: of its columns' names, types and meanings.
+/// The version of the columns: it covers names, types and meanings.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// What a client asked in one way, and what it cost.
+/// A client, one of its request shapes, and the cost.
 #[derive(Debug, Clone, Copy)]
 pub struct Row<'a> {
     pub client: &'a Client,
@@ -19,17 +19,17 @@ pub struct Row<'a> {
 /// One column of the table.
 #[derive(Debug)]
 pub struct Column {
-    /// Its name, in snake case.
+    /// The name in snake case.
     pub name: &'static str,
-    /// What its values count or measure; empty for text.
+    /// The unit of its values; empty for text.
     pub unit: &'static str,
-    /// Its type, and how a row's value is found.
+    /// The type, with the function that reads a row's value.
     pub value: Value,
-    /// What its values say.
+    /// A description for the documentation.
     pub meaning: &'static str,
 }
 
-/// The types of columns, each with the way from a row to its value.
+/// Column types, each with a function from a row to its value.
 #[derive(Debug)]
 pub enum Value {
     Text(for<'a> fn(&Row<'a>) -> &'a str),
@@ -72,29 +72,29 @@ pub fn rows(report: &Report) -> Vec<Row<'_>> {
     report.clients.iter().flat_map(|client| client.shapes.iter().map(of(client))).collect()
 }
 
-/// A count as all formats hold it. Signed, as Spark and others have no unsigned integers; no count of requests and
-/// no sum of durations comes near the bound.
+/// A count as a signed integer, because Spark and others have no unsigned ones. No count of requests and no sum of
+/// durations reaches the bound.
 pub(super) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// LISTs that etcd answered, likely ones of `depends` too.
+/// LISTs read from etcd, including those that `depends` verdicts call likely.
 pub(super) fn etcd_lists(row: &Row<'_>) -> u64 {
     if row.etcd_answered() && row.shape.verb == "list" { row.shape.requests } else { 0 }
 }
 
-/// GETs that etcd answered.
+/// GETs read from etcd.
 pub(super) fn etcd_gets(row: &Row<'_>) -> u64 {
     if row.etcd_answered() && row.shape.verb == "get" { row.shape.requests } else { 0 }
 }
 
-/// Time that requests took that etcd answered.
+/// Total duration of requests read from etcd, in microseconds.
 pub(super) fn etcd_micros(row: &Row<'_>) -> u64 {
     let counted = row.etcd_answered() && !row.shape.long_running;
     row.latency().filter(|_| counted).map_or(0, |latency| latency.sum_micros)
 }
 
-/// LISTs of which the server ignored the limit.
+/// LISTs whose limit the server ignored.
 pub(super) fn limit_ignored(row: &Row<'_>) -> u64 {
     if row.shape.limit == "ignored" && row.shape.verb == "list" { row.shape.requests } else { 0 }
 }

@@ -1,4 +1,4 @@
-//! Rows as a polars table, and from there to Parquet.
+//! Rows as a polars table, written as Parquet.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -12,7 +12,7 @@ use super::columns::COLUMNS;
 use super::rows::{Column, Row, SCHEMA_VERSION, Value, signed};
 use crate::render::escape::escaped;
 
-/// Writes the rows as Parquet. The versions stand in the file's metadata too.
+/// Writes the rows as Parquet. The file's metadata holds the versions of kubetoll and of the columns.
 pub(super) fn write_parquet(rows: &[Row<'_>], kubetoll: &str, out: impl Write) -> io::Result<()> {
     let metadata = KeyValueMetadata::from_static(vec![
         ("kubetoll.rows.schema_version".to_owned(), SCHEMA_VERSION.to_string()),
@@ -60,7 +60,7 @@ fn cells(column: &Column, rows: &[Row<'_>]) -> Cells {
 }
 
 fn lists<'a>(name: &str, values: impl ExactSizeIterator<Item = &'a [String]>) -> Cells {
-    // The type is named and not found from the values, of which there may be none.
+    // The type is explicit, because polars cannot infer it from an empty column.
     let mut builder = ListStringChunkedBuilder::new(name.into(), values.len(), values.len());
     for list in values {
         let texts: Vec<Cow<'_, str>> = list.iter().map(|text| escaped(text)).collect();

@@ -1,18 +1,18 @@
-//! Text that Markdown takes for text.
+//! Escapes text for Markdown.
 //!
-//! Escapes do not stop what GitHub does after Markdown: it links mentions, issues, addresses, and sets formulas, in
-//! the finished page. Only code spans are left alone, so words with such marks become code.
+//! After Markdown, GitHub still links mentions, issues and URLs, and renders formulas; escapes do not stop that. It
+//! leaves code spans alone, so words with such marks become code.
 
 use crate::render::plain::escaped;
 use crate::render::prose::{Block, Line, Span, blocks};
 
-/// A text where a block may begin.
+/// Escapes a text at a position where a block may begin.
 pub(super) fn text(text: &str) -> String {
     let text = words(text.trim());
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, rest) = text.split_at(digits);
     let is_marker = |mark| rest == mark || rest.strip_prefix(mark).is_some_and(|rest| rest.starts_with(' '));
-    // A bullet, a line below a heading, a number of a list.
+    // A bullet, a heading underline, or a list number.
     if text.starts_with(['-', '+', '=']) {
         format!("\\{text}")
     } else if digits > 0 && (is_marker(".") || is_marker(")")) {
@@ -22,7 +22,7 @@ pub(super) fn text(text: &str) -> String {
     }
 }
 
-/// A text within a line.
+/// Escapes a text inside a line.
 pub(super) fn words(text: &str) -> String {
     let text = escaped(text);
     let words: Vec<String> = text.split(' ').map(word).collect();
@@ -38,7 +38,7 @@ fn word(word: &str) -> String {
     let mut rest = word.chars().peekable();
     while let Some(c) = rest.next() {
         let inside = |other: Option<&char>| other.is_some_and(char::is_ascii_alphanumeric);
-        // Between letters an underscore is one.
+        // Markdown reads an underscore between letters as an underscore.
         let is_mark = match c {
             '_' => !(inside(before.as_ref()) && inside(rest.peek())),
             _ => matches!(c, '\\' | '*' | '[' | ']' | '<' | '>' | '&' | '~' | '!'),
@@ -52,7 +52,7 @@ fn word(word: &str) -> String {
     out
 }
 
-/// Whether GitHub would make something of a word though its marks are escaped.
+/// Whether GitHub would link or render a word even with escaped marks.
 fn is_linked(word: &str) -> bool {
     let lower = word.to_ascii_lowercase();
     word.contains(['@', '#', '|', '`', '$'])
@@ -62,7 +62,7 @@ fn is_linked(word: &str) -> bool {
         || holds_a_name_in_colons(word)
 }
 
-/// `:name:` is a picture, and `:100:` is one, too; a time of day and the line of a file hold none.
+/// Whether a word contains an emoji such as `:name:` or `:100:`. A time of day or a file's line number does not.
 fn holds_a_name_in_colons(word: &str) -> bool {
     let mut parts = word.split(':').skip(1).peekable();
     let mut found = false;
@@ -73,12 +73,12 @@ fn holds_a_name_in_colons(word: &str) -> bool {
     found
 }
 
-/// Code in a line: its fence is longer than any run of backticks in it.
+/// A code span. Its fence is longer than each run of backticks inside.
 pub(super) fn code(text: &str) -> String {
     if text.is_empty() { "(empty)".to_owned() } else { span(&escaped(text)) }
 }
 
-/// Code in a table's cell, where a bar ends the cell even in code.
+/// A code span in a table cell, where `|` ends the cell even inside code.
 pub(super) fn code_in_cell(text: &str) -> String {
     code(text).replace('|', "\\u{7c}")
 }
@@ -89,20 +89,20 @@ pub(super) fn code_in_html(text: &str) -> String {
     format!("<code>{text}</code>")
 }
 
-/// A text in a table's cell.
+/// A text in a table cell.
 pub(super) fn text_in_cell(text: &str) -> String {
     words(text).replace('|', "\\u{7c}")
 }
 
 fn span(text: &str) -> String {
     let fence = "`".repeat(longest_run(text) + 1);
-    // One space at each end belongs to the fence.
+    // Markdown removes one space at each end of a code span.
     let ends = |end: char| text.starts_with(end) || text.ends_with(end);
     let pad = if ends('`') || ends(' ') { " " } else { "" };
     format!("{fence}{pad}{text}{pad}{fence}")
 }
 
-/// Lines of code, in a block of their own.
+/// A fenced code block.
 pub(super) fn code_block(language: &str, lines: &str) -> String {
     let fence = "`".repeat(longest_run(lines).max(2) + 1);
     let lines: Vec<_> = lines.lines().map(escaped).collect();
@@ -135,7 +135,7 @@ pub(super) fn prose(prose: &str) -> String {
     blocks.join("\n")
 }
 
-/// A line where a block may begin.
+/// A line at a position where a block may begin.
 fn beginning(spans: &Line) -> String {
     match spans.0.split_first() {
         Some((Span::Text(first), rest)) if !first.trim().is_empty() => {
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_that_would_come_alive_are_escaped_or_code() {
+    fn words_that_github_would_link_are_escaped_or_code() {
         for (given, shown) in [
             ("shop/sync listed pods 3 times", "shop/sync listed pods 3 times"),
             ("<img src=x>", "\\<img src=x\\>"),
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn code_cannot_be_left() {
+    fn code_fence_is_longer_than_backticks_inside() {
         assert_eq!(code("a ``b` c"), "```a ``b` c```");
         assert_eq!(code("`"), "`` ` ``");
         assert_eq!(code(" a "), "`  a  `");
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn prose_keeps_its_form() {
+    fn prose_keeps_paragraphs_and_lists() {
         assert_eq!(prose("Use `a_b`\nand c.\n\n- d\n- `e`"), "Use `a_b` and c.\n\n- d\n- `e`\n");
         assert_eq!(prose("- `a` - b"), "- `a` - b\n");
     }

@@ -1,10 +1,10 @@
-//! Rules as Markdown.
+//! A rule's help as Markdown.
 
 use super::inline::{code, prose, words};
 use crate::render::links;
 use crate::report::v1::{RuleInfo, RuleRef};
 
-/// What a rule says of itself.
+/// A rule's description, fix and references.
 pub(in crate::render) fn help(rule: &RuleInfo) -> String {
     let mut out = vec![format!("{}.\n\n{}", words(rule.summary.trim_end_matches('.')), prose(&rule.why))];
     if let Some(quiet) = &rule.quiet_for {
@@ -21,7 +21,7 @@ pub(super) fn title(rule: &RuleRef) -> String {
     format!("{} {}", words(&rule.id), words(&rule.name))
 }
 
-/// A link where the address of a reference is known.
+/// A reference, as a link if its URL is known.
 fn reference(reference: &str) -> String {
     match links::reference(reference) {
         Some(url) if url == reference => format!("<{url}>"),
@@ -35,7 +35,7 @@ mod tests {
     use super::reference;
 
     #[test]
-    fn references_are_links_where_their_address_is_known() {
+    fn reference_is_a_link_if_its_url_is_known() {
         assert_eq!(
             reference("KEP-2340"),
             "[KEP-2340](https://github.com/kubernetes/enhancements/issues/2340)"

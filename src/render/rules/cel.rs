@@ -1,14 +1,14 @@
-//! Conditions in lines that fit: broken in front of operators.
+//! Breaks conditions into lines before operators.
 
-/// Breaks a condition into lines of at most `width` characters, where it has operators to break at; what stands in
-/// brackets is indented. Outside of texts in quotes, white space is one space.
+/// Breaks a condition into lines of at most `width` characters if it has enough operators. Text in brackets is
+/// indented. Outside of quotes, white space becomes one space.
 pub(super) fn broken(source: &str, width: usize) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut line = String::new();
-    // How many brackets are open, and were where the line begins.
+    // Open brackets now, and at the line's begin.
     let (mut depth, mut begun) = (0_usize, 0_usize);
     for part in parts(source) {
-        // A part that is too long by itself is broken wherever it can be.
+        // A part that is longer than a line is broken at each operator.
         let is_long = 2 * depth + part.chars().count() > width;
         for (index, piece) in if is_long { words(&part) } else { vec![part] }.into_iter().enumerate() {
             let has_room = line.chars().count() + 1 + piece.chars().count() <= width;
@@ -20,7 +20,7 @@ pub(super) fn broken(source: &str, width: usize) -> String {
                 line.push(' ');
             }
             line.push_str(&piece);
-            // Brackets in quotes are in pairs, or the indentation is off.
+            // Counts brackets in quotes too. If these have no partner, only the indentation is wrong.
             depth += piece.matches(['(', '[']).count();
             depth = depth.saturating_sub(piece.matches([')', ']']).count());
         }
@@ -29,7 +29,7 @@ pub(super) fn broken(source: &str, width: usize) -> String {
     lines.join("\n")
 }
 
-/// The parts between which a line may end: each begins with an operator that joins it to those before.
+/// The parts between possible line breaks. Each part after the first begins with an operator.
 fn parts(source: &str) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
     for word in words(source) {
@@ -44,7 +44,7 @@ fn parts(source: &str) -> Vec<String> {
     parts
 }
 
-/// What stands between white space outside of quotes.
+/// The words of a condition: white space outside of quotes separates them.
 fn words(source: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();

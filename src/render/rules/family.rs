@@ -1,6 +1,6 @@
-//! What the rules of a family have in common.
+//! Titles of rule families.
 
-/// Titles by the beginning of the id. A family that is not here has its rules' ids alone.
+/// Titles by the beginning of the rule id. Other families are shown by their ids.
 const TITLES: [(&str, &str); 6] = [
     ("KT1", "Reads from etcd"),
     ("KT2", "Requests that do not do what their author wants"),
@@ -10,7 +10,6 @@ const TITLES: [(&str, &str); 6] = [
     ("KT9", "The log"),
 ];
 
-/// A family's title, if it has one.
 #[must_use]
 pub fn title(family: &str) -> Option<&'static str> {
     TITLES.into_iter().find(|(own, _)| *own == family).map(|(_, title)| title)

@@ -1,4 +1,4 @@
-//! Rules as JSON: the keys of a rule file, as the policy sets them.
+//! Rules as JSON, with the keys of a rule file and the policy's settings.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ struct Shown<'a> {
     group_by: Vec<&'static str>,
     thresholds: BTreeMap<&'a str, serde_json::Value>,
     levels: BTreeMap<&'static str, &'a str>,
-    /// What a policy file makes of all levels.
+    /// The severity that the policy file sets for all levels.
     severity: Option<&'static str>,
     message: &'a str,
     why: &'a str,
@@ -37,10 +37,10 @@ struct Case<'a> {
     text: &'a str,
 }
 
-/// Renders rules as an array.
+/// Renders rules as a JSON array.
 ///
 /// # Panics
-/// Never: texts and numbers can be written.
+/// Never: texts and numbers are valid JSON.
 #[must_use]
 pub fn render(rules: &[Rule]) -> String {
     let shown: Vec<Shown<'_>> = rules.iter().map(shown).collect();

@@ -5,7 +5,7 @@ use crate::render::plain::escaped;
 use crate::render::table::{NARROW, table, wrapped};
 use crate::rules::Rule;
 
-/// Renders the table, `width` characters wide. Where a summary has no room, it goes on in the next line.
+/// Renders the table, `width` characters wide. Long summaries continue on the next line.
 #[must_use]
 pub fn render(rules: &[Rule], width: usize) -> String {
     let wide = width >= NARROW;
@@ -39,7 +39,7 @@ pub fn render(rules: &[Rule], width: usize) -> String {
     table(&columns, rows, summary, width)
 }
 
-/// The severities that a rule's findings may have, the least first.
+/// The severities of a rule's findings, the lowest first.
 pub(super) fn levels(rule: &Rule) -> String {
     if let Some(severity) = rule.fixed_severity {
         return severity.to_string();

@@ -1,4 +1,4 @@
-//! Rules in Markdown: the page of one, the table of all, and the names that rules may use.
+//! Rules as Markdown: a rule's page, the table of rules, and the names for conditions.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use crate::rules::{Rule, RuleSet};
 /// Characters in a line of code.
 const WIDTH: usize = 110;
 
-/// The page of a rule.
+/// Renders a rule's page.
 #[must_use]
 pub fn page(rule: &Rule) -> String {
     let mut page = format!("# {} {}\n\n{}.\n", rule.id, rule.name, escaped(&rule.summary));
@@ -41,7 +41,7 @@ fn shown(link: &Link) -> String {
     }
 }
 
-/// All rules in a table for each family, with links to their pages.
+/// Renders a table of rules for each family, with links to their pages.
 #[must_use]
 pub fn index(rules: &RuleSet) -> String {
     let mut page = String::new();
@@ -63,7 +63,7 @@ pub fn index(rules: &RuleSet) -> String {
     page
 }
 
-/// All names that rules may use.
+/// Renders all names that conditions may use.
 #[must_use]
 pub fn names() -> String {
     let mut page = "# Names in rules\n\nWrite a name as it is in conditions, and in braces in texts: \
@@ -110,14 +110,14 @@ A placeholder can hold an operation (`{{ stats.requests * 2 }}`) or be in a cond
 |---|---|
 ";
 
-/// Prose in which nothing but lists and `code` means anything to Markdown.
+/// Prose in which only lists and `code` are Markdown.
 fn escaped(text: &str) -> String {
     let parts = text
         .split('`')
         .enumerate()
         .map(|(index, part)| if index % 2 == 1 { format!("`{part}`") } else { without_marks(part) });
     let joined: String = parts.collect();
-    // A code span that does not end is none.
+    // A backtick without a second one does not begin code.
     if text.matches('`').count() % 2 == 1 { without_marks(text).replace('`', "\\`") } else { joined }
 }
 
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_code_and_lists_are_marked_up() {
+    fn only_code_and_lists_stay_markdown() {
         assert_eq!(escaped("- a `<b>` <c> list_…"), "- a `<b>` \\<c> list\\_…");
         assert_eq!(escaped("a ` b"), "a \\` b");
     }

@@ -1,4 +1,4 @@
-//! Rules for people: the table of all, and the page of one, for a terminal and as Markdown.
+//! Rules for people: the table of rules, and a rule's page, for a terminal and as Markdown.
 
 mod cel;
 pub mod family;

@@ -1,4 +1,4 @@
-//! What the page of a rule says, in parts that a terminal and Markdown show each in their way.
+//! The parts of a rule's page, which the terminal and Markdown show each in its own way.
 
 use super::cel::broken;
 use super::family;
@@ -6,29 +6,28 @@ use crate::rules::Rule;
 use crate::rules::rule::Fix;
 use crate::rules::text::Text;
 
-/// A part of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Part {
     Heading(&'static str),
-    /// A heading of less weight.
+    /// A smaller heading.
     Under(String),
-    /// Paragraphs, `- ` lists and `code`.
+    /// Paragraphs, lists with `- `, and `code`.
     Prose(String),
-    /// When a text is taken, and the text.
+    /// A condition, and the text that applies under it.
     Case(String, String),
-    /// A language and a text.
+    /// A language and source text.
     Code(&'static str, String),
     Links(Vec<Link>),
 }
 
-/// A reference, and where it leads to if that is known.
+/// A reference, with its URL if that is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Link {
     pub(super) text: String,
     pub(super) url: Option<String>,
 }
 
-/// What a rule reports, why, the fixes, and at the end the conditions, in lines of `width` characters.
+/// Description, reason, fixes, and at the end the conditions, in lines of `width` characters.
 pub(super) fn parts(rule: &Rule, width: usize) -> Vec<Part> {
     let cel = |source: &str| Part::Code("cel", broken(source, width));
     let mut parts = vec![Part::Heading("Message"), Part::Prose(coded(&rule.message))];
@@ -81,7 +80,7 @@ pub(super) fn parts(rule: &Rule, width: usize) -> Vec<Part> {
     parts
 }
 
-/// What is judged together, in a sentence.
+/// A sentence on how requests are grouped.
 fn grouped(rule: &Rule) -> String {
     let family = match family::title(rule.family()) {
         Some(title) => format!("Family {}: {}. ", rule.family(), title.to_lowercase()),
@@ -99,7 +98,7 @@ fn grouped(rule: &Rule) -> String {
     family + &together
 }
 
-/// A text that is one condition with its alternatives, as a list of cases; any other text as it is.
+/// The alternatives of a conditional text, as a list of cases. Other texts stay one part.
 fn cases(text: &str) -> Vec<Part> {
     let whole = || vec![Part::Prose(text.to_owned())];
     let inside = text.trim().strip_prefix("{% if ").and_then(|text| text.strip_suffix("{% endif %}"));
@@ -121,16 +120,16 @@ fn coded(text: &Text) -> String {
     format!("`{}`", text.source().replace('\n', " "))
 }
 
-/// Fixes; kinds of clients that are told the same stand together.
+/// Fixes. Client kinds with the same fix are grouped.
 fn merged(fixes: &[Fix]) -> Vec<(String, &Fix)> {
-    fn told(fix: &Fix) -> Vec<(Option<&str>, &str)> {
+    fn texts(fix: &Fix) -> Vec<(Option<&str>, &str)> {
         let cases = fix.cases.iter();
         cases.map(|(when, text)| (when.as_ref().map(|when| when.source.as_str()), text.source())).collect()
     }
     let mut merged: Vec<(String, &Fix)> = Vec::new();
     for fix in fixes {
         let name = fix.audience.title();
-        match merged.iter_mut().find(|(_, other)| told(other) == told(fix)) {
+        match merged.iter_mut().find(|(_, other)| texts(other) == texts(fix)) {
             Some((names, _)) => {
                 names.push_str(", ");
                 names.push_str(name);
@@ -156,7 +155,7 @@ fn link(reference: &str) -> Link {
     Link { text: reference.to_owned(), url }
 }
 
-/// How findings are accepted.
+/// How to suppress a rule's findings.
 fn silence(rule: &Rule) -> Vec<Part> {
     let (whom, client) = if rule.group_by.input {
         ("To accept it until a day", "")
@@ -181,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_with_alternatives_is_a_list_of_cases() {
+    fn conditional_text_becomes_a_list_of_cases() {
         let case = |when: &str, text: &str| Part::Case(when.to_owned(), text.to_owned());
         assert_eq!(
             cases("{% if client.job %}Wait.{% elif client.viewer %}Close.{% else %}WATCH.{% endif %}"),
@@ -196,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn references_lead_somewhere() {
+    fn references_have_urls_if_known() {
         for (reference, url) in [
             ("KEP-2340", Some("https://github.com/kubernetes/enhancements/issues/2340")),
             ("kubernetes/kubernetes#61343", Some("https://github.com/kubernetes/kubernetes/issues/61343")),

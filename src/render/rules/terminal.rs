@@ -1,4 +1,4 @@
-//! The page of a rule for a terminal.
+//! A rule's page for a terminal.
 
 use anstyle::{AnsiColor, Style};
 
@@ -7,7 +7,7 @@ use crate::render::plain::escaped;
 use crate::render::table::wrapped;
 use crate::rules::Rule;
 
-/// Longer lines of prose are hard to read.
+/// Longest line of prose. Longer lines are hard to read.
 const WIDEST: usize = 100;
 const HEADING: Style = Style::new().bold();
 const CODE: Style = AnsiColor::Cyan.on_default();
@@ -29,7 +29,7 @@ pub fn render(rule: &Rule, width: usize) -> String {
             Part::Code(_, text) => text.lines().map(code).collect(),
             Part::Links(links) => links.iter().map(shown_link).collect(),
         };
-        // A heading has its own distance.
+        // A heading brings its own blank line.
         page.push_str(if after_heading { shown.trim_start_matches('\n') } else { &shown });
         after_heading = is_heading;
     }
@@ -46,7 +46,7 @@ fn shown_link(link: &Link) -> String {
     format!("  {}{}\n", escaped(&link.text), escaped(&url))
 }
 
-/// Paragraphs and lists, broken anew behind an indentation.
+/// Paragraphs and lists, wrapped behind an indentation.
 fn prose(text: &str, indent: &str, width: usize) -> String {
     let mut page = String::new();
     let mut flush = |paragraph: &mut String, is_end: bool| {
@@ -78,7 +78,7 @@ fn prose(text: &str, indent: &str, width: usize) -> String {
 
 const NO_BREAK: char = '\u{a0}';
 
-/// A text of which no placeholder is broken.
+/// A text whose placeholders cannot be broken over lines.
 fn glued(text: &str) -> String {
     let mut glued = String::with_capacity(text.len());
     for (index, part) in text.split("{{").enumerate() {
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_stay_lists() {
+    fn wrapped_lists_stay_lists() {
         let text = "one\ntwo:\n\n- three\n  four\n- five";
         assert_eq!(prose(text, "  ", 80), "  one two:\n\n  - three four\n  - five\n");
     }

@@ -1,4 +1,4 @@
-//! The part of SARIF 2.1.0 that is written, by its names.
+//! The parts of SARIF 2.1.0 that kubetoll writes, under SARIF's names.
 
 use std::collections::BTreeMap;
 
