@@ -1,4 +1,4 @@
-//! Access lines: the fields that kubetoll reads, with the pseudonyms that events have.
+//! Anonymizes access lines: the fields that kubetoll reads, with the same pseudonyms as in events.
 
 use std::fmt::Write as _;
 
@@ -8,12 +8,12 @@ use crate::k8s::address::host;
 use crate::k8s::timestamp::format_micros;
 use crate::k8s::{Mark, Verb};
 
-/// What access lines write instead of verbs.
+/// HTTP methods and other words that access lines have instead of audit verbs.
 const METHODS: [&str; 8] = ["POST", "PUT", "HEAD", "OPTIONS", "APPLY", "CONNECT", "WATCHLIST", "TRACE"];
 
 impl Anonymizer {
-    /// A line of an access log, without its end. Its time is in a CRI envelope, as klog's header has no year. `text` is the
-    /// line without its envelopes. `None` if the line has no time.
+    /// The anonymized line of an access log, without a line feed. `text` is the original without envelopes. A new CRI
+    /// envelope holds the time, because klog's header has no year. `None` if the line has no time.
     #[must_use]
     pub fn access_line(&self, line: &AccessLine<'_>, text: &str, written: Option<i64>) -> Option<String> {
         let mut out = String::new();
@@ -111,7 +111,7 @@ mod tests {
     use crate::decode::{Decoder, Outcome, SourceFacts};
     use crate::input::{Record, RecordKind};
 
-    /// The access line of a text, its text and when it was written.
+    /// Parses an access line and passes it on with its text and its time.
     fn read<T>(text: &str, mut with: impl FnMut(&AccessLine<'_>, &str, Option<i64>) -> T) -> Vec<T> {
         let record = Record { bytes: text.as_bytes(), offset: 0, line: 1, kind: RecordKind::Line };
         let facts = SourceFacts { year: Some(2026), ..SourceFacts::default() };
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn an_access_line_keeps_what_is_judged_and_loses_its_names() {
+    fn access_line_keeps_the_verdict_and_loses_names() {
         let anonymizer = Anonymizer::new(Key::of_text("a"), &[]);
         let lines = [
             r#"I0723 10:00:00.123456       1 httplog.go:132] "HTTP" verb="WATCH" URI="/api/v1/namespaces/acme/pods?labelSelector=app%3Dacme&watch=true" latency="430.891µs" userAgent="acme/v1.30.2 (linux/amd64) kubernetes/0c1d2e3" audit-ID="5b1e07aa-acme" srcIP="203.0.113.7:41212" apf_pl="acme-level" apf_fs="service-accounts" apf_iseats=10 apf_fseats=2 apf_additionalLatency="0s" fl_priorityandfairness="240ms" apf_execution_time="217µs" resp=0"#,
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_a_year_keeps_its_header() {
+    fn access_line_without_a_year_keeps_its_header() {
         let anonymizer = Anonymizer::new(Key::of_text("a"), &[]);
         let line = AccessLine { verb: "GET".into(), uri: "/api".into(), ..AccessLine::default() };
         let text = "I0723 10:00:00.123456       1 httplog.go:132] \"HTTP\" verb=\"GET\"";

@@ -1,4 +1,4 @@
-//! Addresses: another one of the same class, which is what kubetoll tells apart.
+//! Anonymizes addresses: the new address has the same class, because rules depend on the class.
 
 use std::net::Ipv6Addr;
 
@@ -6,14 +6,14 @@ use super::Anonymizer;
 use crate::k8s::AddressClass;
 
 impl Anonymizer {
-    /// An address of the same class. Loopback addresses are kept.
+    /// A pseudonymous address of the same class. Loopback addresses are kept.
     pub(super) fn address(&self, text: &str) -> String {
         let start = match AddressClass::parse(text) {
             AddressClass::Loopback if text.contains(':') => return "::1".to_owned(),
             AddressClass::Loopback => return "127.0.0.1".to_owned(),
             AddressClass::Private => [0xfd00, 0, 0, 0],
             AddressClass::LinkLocal => [0xfe80, 0, 0, 0],
-            // Addresses for documentation.
+            // The range for documentation, RFC 3849.
             AddressClass::Public => [0x2001, 0xdb8, 0, 0],
             AddressClass::Unknown if text.is_empty() => return String::new(),
             AddressClass::Unknown => return self.word(text),
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_keeps_its_class() {
+    fn address_keeps_its_class() {
         let anonymizer = Anonymizer::new(Key::of_text("a"), &[]);
         for address in [
             "127.0.0.1",

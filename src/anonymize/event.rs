@@ -1,4 +1,4 @@
-//! The fields of an event that are written. Others, such as request and response bodies, messages and UIDs, are not.
+//! The event fields that an extract keeps. Others, such as bodies, messages and UIDs, are dropped.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use super::Anonymizer;
 use crate::k8s::event::User as EventUser;
 use crate::k8s::{Event, Verb, go_duration, timestamp};
 
-/// The extra entries that tell the instances of a ServiceAccount apart.
+/// The `extra` entry that tells the instances of a ServiceAccount apart.
 const POD_NAME: &str = "authentication.kubernetes.io/pod-name";
 const NODE_NAME: &str = "authentication.kubernetes.io/node-name";
-/// How the keys of the server's own measurements begin.
+/// Key prefix of the server's own latency measurements.
 const LATENCY: &str = "apiserver.latency.k8s.io/";
 
-/// An event, in the apiserver's order of fields.
+/// An event with the apiserver's field order.
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Written {
@@ -68,14 +68,14 @@ struct User {
     extra: Option<BTreeMap<String, Value>>,
 }
 
-/// Keeps a text that is one of a few.
+/// Drops a text that is not in the list.
 fn one_of(text: &mut Option<String>, known: &[&str]) {
     if text.as_deref().is_some_and(|text| !known.contains(&text)) {
         *text = None;
     }
 }
 
-/// The texts of an array, each replaced.
+/// Replaces each text of an array.
 fn texts(value: &Value, replace: impl Fn(&str) -> String) -> Value {
     let all = value.as_array().map(Vec::as_slice).unwrap_or_default();
     all.iter().filter_map(Value::as_str).map(|text| Value::String(replace(text))).collect()
@@ -115,7 +115,7 @@ impl Written {
         self.authentication_metadata = self.authentication_metadata.take().map(|_| json!({}));
     }
 
-    /// An event of another form.
+    /// Converts a decoded event.
     pub(super) fn of(event: &Event<'_>) -> Self {
         let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         let user = |user: &EventUser<'_>| User { username: text(&user.username), ..User::default() };
@@ -198,7 +198,7 @@ fn is_time(text: &str) -> bool {
     timestamp::parse_micros(text).is_some()
 }
 
-/// Whether an annotation is one of the server's own, with a value that holds no name.
+/// Whether an annotation is the server's own and its value holds no name.
 fn is_kept(key: &str, value: &str) -> bool {
     let is_release = |text: &str| {
         let parts = text.split_once('.');

@@ -1,8 +1,8 @@
-//! Audit events without the names of their cluster. Users, namespaces, objects, addresses and selectors become
-//! pseudonyms: the same name gets the same pseudonym everywhere, and a scan of the result finds the same cases.
+//! Anonymizes audit events. Users, namespaces, objects, addresses and selectors become pseudonyms. A name gets the same
+//! pseudonym everywhere, so a scan of the result finds the same cases.
 //!
-//! What is written is chosen, not what is left out: each field, each key of a query and each annotation that is written
-//! is on a list, and so is each name that is kept. Everything else is dropped or replaced.
+//! Allowlists decide what is written: each field, query key, annotation and public name is on a list. Everything else
+//! is dropped or replaced.
 
 mod access;
 mod address;
@@ -21,17 +21,17 @@ pub use pseudonym::Key;
 
 use crate::k8s::Event;
 
-/// Replaces names by pseudonyms.
+/// Replaces names with pseudonyms.
 #[derive(Debug)]
 pub struct Anonymizer {
     key: Key,
-    /// API groups and resources, such as `widgets.example.com`, of the server's configuration.
+    /// API groups and resources from the server's configuration, such as `widgets.example.com`.
     configured: BTreeSet<String>,
 }
 
 impl Anonymizer {
-    /// An anonymizer with a key. `configured` are the resources (`widgets.example.com`) and API groups that the server's
-    /// configuration names: they are kept, as the verdicts depend on them.
+    /// Creates an anonymizer. `configured` are resources (`widgets.example.com`) and API groups from the server's
+    /// configuration. They are kept, because verdicts depend on them.
     #[must_use]
     pub fn new(key: Key, configured: &[String]) -> Self {
         let group = |name: &String| name.split_once('.').map(|(_, group)| group.to_owned());
@@ -39,7 +39,7 @@ impl Anonymizer {
         Self { key, configured: configured.iter().cloned().chain(groups).collect() }
     }
 
-    /// An event from its JSON, as one line without its end. `None` if a field has a type that no event has.
+    /// Anonymizes an event's JSON. The result is one line without a line feed. `None` if a field has a wrong type.
     #[must_use]
     pub fn event(&self, json: &str) -> Option<String> {
         let mut event: event::Written = serde_json::from_str(json).ok()?;
@@ -48,7 +48,7 @@ impl Anonymizer {
     }
 }
 
-/// An event that was read from another form than the API's JSON, as its JSON.
+/// The API's JSON of an event that was decoded from another format.
 #[must_use]
 pub fn to_json(event: &Event<'_>) -> String {
     event::Written::of(event).to_json()

@@ -1,11 +1,11 @@
-//! Names of objects, users, groups and resources.
+//! Pseudonyms for names of objects, users, groups and resources.
 
 use super::{Anonymizer, public};
 use crate::k8s::identity::service_account;
 use crate::k8s::pod_name;
 
 impl Anonymizer {
-    /// A name of an object that is no pod, of a namespace, a node, a user or a group.
+    /// A pseudonym for a namespace, a node, a user, a group, or an object other than a pod.
     pub(super) fn name(&self, name: &str) -> String {
         if name.is_empty() || public::is_name(name) {
             return name.to_owned();
@@ -19,7 +19,7 @@ impl Anonymizer {
         }
     }
 
-    /// A pod's name. What Kubernetes appends stays of the same form: kubetoll finds workloads by it.
+    /// A pseudonym for a pod. Generated suffixes keep their form, because kubetoll finds workloads by them.
     pub(super) fn pod(&self, pod: &str) -> String {
         let workload = pod_name::workload(pod);
         let mut out = self.name(workload);
@@ -37,12 +37,12 @@ impl Anonymizer {
         out
     }
 
-    /// The name of an object of a resource.
+    /// A pseudonym for the name of an object of this resource.
     pub(super) fn object(&self, group: &str, resource: &str, name: &str) -> String {
         if group.is_empty() && resource == "pods" { self.pod(name) } else { self.name(name) }
     }
 
-    /// A user or a group.
+    /// A pseudonym for a user or a group.
     pub(super) fn user(&self, name: &str) -> String {
         if name.is_empty() || public::is_system(name) {
             return name.to_owned();
@@ -62,7 +62,7 @@ impl Anonymizer {
         self.name(name)
     }
 
-    /// An API group.
+    /// A pseudonym for an API group.
     pub(super) fn group(&self, group: &str) -> String {
         if public::is_group(group) || self.configured.contains(group) {
             group.to_owned()
@@ -71,7 +71,7 @@ impl Anonymizer {
         }
     }
 
-    /// A resource of a group.
+    /// A pseudonym for a resource of an API group.
     pub(super) fn resource(&self, group: &str, resource: &str) -> String {
         let is_public = public::is_group(group) && public::is_resource(resource);
         let name = if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") };
@@ -90,7 +90,7 @@ impl Anonymizer {
         }
     }
 
-    /// A version of an API.
+    /// A pseudonym for an API version.
     pub(super) fn version(&self, version: &str) -> String {
         if version.is_empty() || public::is_version(version) {
             version.to_owned()
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn names_keep_what_workloads_are_found_by() {
+    fn pod_names_keep_what_workloads_are_found_by() {
         let anonymizer = anonymizer();
         for (pod, others) in [
             ("web-6d4cf56db6-x2x8q", &["web"][..]),
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_others_than_pods_keep_no_ending() {
+    fn names_of_other_objects_keep_no_suffix() {
         let anonymizer = anonymizer();
         let is_word = |text: &str| text.bytes().all(|byte| byte.is_ascii_lowercase());
         for name in ["employee-1234", "ip-10-0-12-34", "team-6d4cf56db6-x2x8q", "web-zk7wp"] {

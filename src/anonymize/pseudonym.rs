@@ -1,4 +1,4 @@
-//! Pseudonyms: keyed hashes of names, in the alphabets of the names that they replace.
+//! Pseudonyms: keyed hashes of names, in the alphabet of the replaced name.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -6,7 +6,7 @@ use siphasher::sip128::{Hasher128, SipHasher24};
 
 use super::Anonymizer;
 
-/// What pseudonyms depend on. Without it a guessed name can't be checked against its pseudonym.
+/// The secret key of the hashes. Without it nobody can check a guessed name against its pseudonym.
 #[derive(Clone)]
 pub struct Key([u8; 16]);
 
@@ -17,13 +17,13 @@ impl std::fmt::Debug for Key {
 }
 
 impl Key {
-    /// The shortest secret, in bytes: a key has as many.
+    /// Shortest secret, in bytes. A key is as long.
     pub const SHORTEST: usize = 16;
 
-    /// A key that no other run has.
+    /// A random key for one run.
     #[must_use]
     pub fn random() -> Self {
-        // The system's own random numbers: the standard library seeds its hashes with them.
+        // `RandomState` seeds its hashes with the system's random numbers.
         let half = || RandomState::new().build_hasher().finish().to_be_bytes();
         let (first, second) = (half(), half());
         let mut key = [0; 16];
@@ -32,23 +32,23 @@ impl Key {
         Self(key)
     }
 
-    /// The key that a secret stands for. Nothing makes guesses slow, so the secret must be random itself: the command
-    /// refuses secrets of fewer than [`Key::SHORTEST`] bytes.
+    /// The key for a secret. Key derivation is fast and does not slow down guesses, so the secret must be random. The
+    /// command refuses secrets of fewer than [`Key::SHORTEST`] bytes.
     #[must_use]
     pub fn of_secret(secret: &[u8]) -> Self {
         Self(SipHasher24::new_with_key(b"kubetoll pseudo.").hash(secret).as_bytes())
     }
 
-    /// The key that a text stands for.
+    /// The key for a text.
     #[must_use]
     pub fn of_text(text: &str) -> Self {
         Self::of_secret(text.as_bytes())
     }
 }
 
-/// Letters of a word, each of which carries 4.7 bits.
+/// Letters of a pseudonym. Each carries 4.7 bits.
 const WORD: usize = 12;
-/// Characters of names that Kubernetes generates: letters, then digits.
+/// Letters and digits of suffixes that Kubernetes generates.
 const LETTERS: &[u8; 20] = b"bcdfghjklmnpqrstvwxz";
 const DIGITS: &[u8; 7] = b"2456789";
 
@@ -69,12 +69,12 @@ impl Anonymizer {
         hasher.finish128().as_u128()
     }
 
-    /// An integer.
     pub(super) fn integer(&self, text: &str) -> u32 {
         (self.hash(5, text) & 0x7fff_ffff) as u32
     }
 
-    /// A word of letters: as a DNS label, a path segment, a label's key and a product it is valid, and no generated name.
+    /// A pseudonym of lowercase letters. It is valid as a DNS label, a path segment, a label key and a product, and
+    /// never looks like a generated name.
     pub(super) fn word(&self, text: &str) -> String {
         let mut hash = self.hash(0, text);
         let mut letter = || {
@@ -85,7 +85,6 @@ impl Anonymizer {
         (0..WORD).map(|_| letter()).collect()
     }
 
-    /// A UUID.
     pub(super) fn uuid(&self, text: &str) -> String {
         let hex = format!("{:032x}", self.hash(1, text));
         format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
@@ -97,17 +96,18 @@ impl Anonymizer {
         [0, 16, 32, 48].map(|shift| (hash >> shift & 0xffff) as u16)
     }
 
-    /// Another ending that Kubernetes could generate, of the same length: each letter becomes a letter and each digit a
-    /// digit. How each changes depends on all the others and on what is before the ending, and two endings never become one.
+    /// Replaces a generated suffix by another of the same length: letters by letters, digits by digits. Each new
+    /// character depends on all others and on the text before. Different suffixes stay different.
     pub(super) fn generated(&self, before: &str, ending: &str) -> String {
         let all_digits = ending.bytes().all(|byte| byte.is_ascii_digit());
-        // A time in minutes or seconds has all digits, other endings those that are not mistaken for letters.
+        // A suffix of digits only is a time in minutes or seconds. Others use only digits that do not look like
+        // letters.
         let digits = if all_digits && matches!(ending.len(), 8 | 10) { &b"0123456789"[..] } else { DIGITS };
         let mut bytes = ending.as_bytes().to_vec();
         for at in (0..bytes.len()).chain(0..bytes.len()).chain(0..bytes.len()) {
             let alphabet = if bytes[at].is_ascii_digit() { digits } else { LETTERS };
             let Some(own) = alphabet.iter().position(|letter| *letter == bytes[at]) else { continue };
-            // The others do not change here, so each step can be undone: no two endings become one.
+            // The other characters do not change in this step, so it is reversible: different suffixes stay different.
             bytes[at] = 0;
             let by =
                 self.hash_of(3, &[before.as_bytes(), &bytes, &at.to_be_bytes()]) % alphabet.len() as u128;
@@ -116,13 +116,13 @@ impl Anonymizer {
         bytes.into_iter().map(char::from).collect()
     }
 
-    /// Another number of a pod, of one to four digits. The numbers of one workload never become one.
+    /// Replaces a pod's number of one to four digits. Different numbers of a workload stay different.
     pub(super) fn ordinal(&self, before: &str, text: &str) -> String {
-        // All texts of one to four digits, counted from the shortest.
+        // Index of the first text of each length, among all texts of one to four digits.
         const STARTS: [u32; 5] = [0, 10, 110, 1_110, 11_110];
         let of = |text: &str| Some(STARTS[..4].get(text.len().checked_sub(1)?)? + text.parse::<u32>().ok()?);
         let Some(mut number) = of(text) else { return self.word(text) };
-        // Two halves of seven bits, mixed again until it is such a text.
+        // A Feistel network over two halves of seven bits. It repeats until the result is a valid number.
         loop {
             for round in 0..6 {
                 let (left, right) = (number >> 7, number & 0x7f);
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pseudonyms_depend_on_the_key_and_on_nothing_else() {
+    fn pseudonyms_depend_only_on_the_key_and_the_name() {
         let of = |key: &str| Anonymizer::new(Key::of_text(key), &[]);
         assert_eq!(of("a").word("shop"), of("a").word("shop"));
         assert_ne!(of("a").word("shop"), of("b").word("shop"));
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn generated_names_stay_generated_names_and_apart() {
+    fn generated_names_stay_generated_and_different() {
         let anonymizer = Anonymizer::new(Key::of_text("a"), &[]);
         let mut all = BTreeSet::new();
         for first in LETTERS {
@@ -172,9 +172,9 @@ mod tests {
     }
 
     #[test]
-    fn one_ending_does_not_reveal_another() {
+    fn one_suffix_does_not_reveal_another() {
         let anonymizer = Anonymizer::new(Key::of_text("a"), &[]);
-        // How far the first letter is shifted, of endings that differ behind it or in what is before them.
+        // The shift of the first letter, for suffixes with other later letters or other text before.
         let shift = |before: &str, name: &str| {
             let at = |text: &str| LETTERS.iter().position(|letter| *letter == text.as_bytes()[0]);
             let (own, other) = (at(name), at(&anonymizer.generated(before, name)));
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_pods_stay_apart_and_lose_their_order() {
+    fn pod_numbers_stay_different_and_lose_their_order() {
         let anonymizer = Anonymizer::new(Key::of_text("a"), &[]);
         let texts =
             || (0..=9999).map(|number: u32| number.to_string()).chain(["00".to_owned(), "007".to_owned()]);

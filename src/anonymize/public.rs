@@ -1,5 +1,5 @@
-//! Names that are kept: Kubernetes' own, and those of the products that kubetoll recognizes clients by. They are public,
-//! and verdicts or rules depend on some of them.
+//! Public names, which are kept: Kubernetes' own, and those by which kubetoll recognizes products. Some verdicts and
+//! rules depend on them.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use crate::apiserver::resources::is_built_in_group;
 use crate::products;
 
-/// Namespaces, objects and users of Kubernetes itself.
+/// Namespaces, objects and users of Kubernetes.
 const NAMES: &[&str] = &[
     "attachdetach-controller",
     "bootstrap-signer",
@@ -69,7 +69,7 @@ const NAMES: &[&str] = &[
     "view",
 ];
 
-/// Users and groups of Kubernetes itself, but for those that hold a name.
+/// Users and groups of Kubernetes, except those that contain a cluster's names.
 const SYSTEM: &[&str] = &[
     "system:anonymous",
     "system:apiserver",
@@ -86,7 +86,7 @@ const SYSTEM: &[&str] = &[
     "system:volume-scheduler",
 ];
 
-/// API groups beside the built-in ones whose names verdicts depend on, or that SIGs of Kubernetes define.
+/// API groups besides the built-in ones: SIGs define them, or verdicts depend on them.
 const GROUPS: &[&str] = &[
     "custom.metrics.k8s.io",
     "external.metrics.k8s.io",
@@ -95,7 +95,7 @@ const GROUPS: &[&str] = &[
     "snapshot.storage.k8s.io",
 ];
 
-/// Resources of these groups.
+/// Resources of these API groups.
 const RESOURCES: &[&str] = &[
     "apiservices",
     "bindings",
@@ -195,7 +195,7 @@ const SUBRESOURCES: &[&str] = &[
     "token",
 ];
 
-/// Parts of the server's own paths.
+/// Segments of the server's own paths.
 const PATH: &[&str] = &[
     ".well-known",
     "api",
@@ -228,7 +228,7 @@ const PATH: &[&str] = &[
     "version",
 ];
 
-/// Values of fields that are enumerations.
+/// Enumerated values of fields.
 const FIELD_VALUES: &[&str] = &[
     "DaemonSet",
     "Deployment",
@@ -256,7 +256,7 @@ const FIELD_VALUES: &[&str] = &[
     "true",
 ];
 
-/// Literal names in the patterns of products' ServiceAccounts, and the patterns of names with a star.
+/// Names and wildcard patterns of products' ServiceAccounts.
 static PRODUCTS: LazyLock<(BTreeSet<&'static str>, Vec<&'static str>)> = LazyLock::new(|| {
     let patterns = products::all().iter().flat_map(|product| &product.service_accounts);
     let parts = patterns.flat_map(|pattern| pattern.split('/'));
@@ -268,7 +268,7 @@ pub(super) fn is_name(name: &str) -> bool {
     NAMES.binary_search(&name).is_ok() || PRODUCTS.0.contains(name)
 }
 
-/// Whether a name is that of a built-in flow schema or priority level.
+/// Whether a name is a built-in flow schema or priority level.
 ///
 /// Source: k8s.io/apiserver `pkg/apis/flowcontrol/bootstrap/default.go`.
 pub(super) fn is_apf(name: &str) -> bool {
@@ -296,7 +296,7 @@ pub(super) fn is_apf(name: &str) -> bool {
     APF.contains(&name)
 }
 
-/// What stands for the star of a product's pattern in a name, with what is before and behind it.
+/// Splits a name by the star of a product's pattern: the text before it, at it, and after it.
 pub(super) fn around_star(name: &str) -> Option<(&'static str, &str, &'static str)> {
     PRODUCTS.1.iter().find_map(|glob| {
         let (before, behind) = glob.split_once('*')?;
@@ -329,7 +329,7 @@ pub(super) fn is_field_value(value: &str) -> bool {
     FIELD_VALUES.contains(&value)
 }
 
-/// Whether a word is one in the user agents of a product.
+/// Whether a product's user agents contain a word.
 pub(super) fn is_in_product(word: &str) -> bool {
     static WORDS: LazyLock<BTreeSet<&'static str>> = LazyLock::new(|| {
         let patterns = products::all().iter().flat_map(|product| &product.user_agents);
@@ -338,13 +338,13 @@ pub(super) fn is_in_product(word: &str) -> bool {
     WORDS.contains(word)
 }
 
-/// How the user agents of products begin.
+/// Prefixes of products' user agents.
 pub(super) fn starts_of_products() -> impl Iterator<Item = &'static str> {
     let patterns = products::all().iter().flat_map(|product| &product.user_agents);
     patterns.filter_map(|pattern| pattern.split(['*', '/', ' ']).next()).filter(|start| !start.is_empty())
 }
 
-/// Whether a text is a version of an API: `v1`, `v2beta1`.
+/// Whether a text is an API version: `v1`, `v2beta1`.
 pub(super) fn is_version(text: &str) -> bool {
     let Some(rest) = text.strip_prefix('v') else { return false };
     let digits =
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn products_are_known_by_literals_and_stars() {
+    fn products_are_recognized_by_names_and_patterns() {
         assert!(is_name("velero") || is_name("kube-state-metrics"));
         assert_eq!(
             around_star("prod-kube-prometheus-operator"),

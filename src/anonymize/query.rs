@@ -1,4 +1,4 @@
-//! Queries: the keys that the server knows with values that say the same to it, and pseudonyms for everything else.
+//! Anonymizes queries. Keys that the server knows stay, with equivalent values; all others become pseudonyms.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -7,7 +7,7 @@ use super::Anonymizer;
 use crate::k8s::list_options::{is_known_key, similar_list_option};
 use crate::k8s::{ContinueToken, go_duration, go_url};
 
-/// Keys of other requests than reads. Their names are the API's own.
+/// The API's keys for requests other than reads.
 const OTHER_KEYS: [&str; 18] = [
     "command",
     "container",
@@ -29,7 +29,7 @@ const OTHER_KEYS: [&str; 18] = [
     "tty",
 ];
 
-/// Values that are the API's own.
+/// The API's own values.
 const VALUES: [&str; 18] = [
     "",
     "0",
@@ -51,7 +51,7 @@ const VALUES: [&str; 18] = [
     "true",
 ];
 
-/// Keys with a number.
+/// Keys with a numeric value.
 const NUMERIC: [&str; 8] = [
     "gracePeriodSeconds",
     "limit",
@@ -64,7 +64,7 @@ const NUMERIC: [&str; 8] = [
 ];
 
 impl Anonymizer {
-    /// A query of a request for a resource of a group.
+    /// Anonymizes the query of a request for a resource.
     pub(super) fn query(&self, query: &str, group: &str, resource: &str) -> String {
         let one = |(key, value): (std::borrow::Cow<'_, str>, std::borrow::Cow<'_, str>)| {
             let value = match &*key {
@@ -73,7 +73,7 @@ impl Anonymizer {
                 "continue" => self.token(&value),
                 key => self.value(key, &value),
             };
-            // A misspelled key is worth a finding.
+            // A misspelled key is kept, because a rule reports it.
             let is_kept =
                 is_known_key(&key) || OTHER_KEYS.contains(&&*key) || similar_list_option(&key).is_some();
             let key = if is_kept { key.into_owned() } else { self.word(&key) };
@@ -82,7 +82,7 @@ impl Anonymizer {
         go_url::query_pairs(query).map(one).collect::<Vec<String>>().join("&")
     }
 
-    /// A word of the API is kept, and the number or the duration of a key that has one.
+    /// Keeps the API's words. Also keeps the number or duration of a key that takes one.
     fn value(&self, key: &str, value: &str) -> String {
         let meant = similar_list_option(key).unwrap_or(key);
         let is_number = NUMERIC.contains(&meant)
@@ -93,7 +93,7 @@ impl Anonymizer {
         if is_number || is_duration || VALUES.contains(&value) { value.to_owned() } else { self.word(value) }
     }
 
-    /// A `continue` token holds the name of an object.
+    /// Anonymizes a `continue` token, which contains an object's name.
     fn token(&self, token: &str) -> String {
         if token.is_empty() {
             return String::new();
@@ -108,7 +108,7 @@ impl Anonymizer {
     }
 }
 
-/// A key or a value in a query.
+/// Percent-encodes a key or a value.
 fn encoded(text: &str) -> String {
     use std::fmt::Write as _;
     let mut out = String::with_capacity(text.len());
@@ -128,7 +128,7 @@ mod tests {
     use crate::k8s::selector::label_selector_is_valid;
 
     #[test]
-    fn numbers_stay_under_keys_that_have_numbers_only() {
+    fn numbers_are_kept_only_under_numeric_keys() {
         let anonymizer = Anonymizer::new(Key::of_text("a"), &[]);
         for query in [
             "limit=500",

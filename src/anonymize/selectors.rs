@@ -1,11 +1,11 @@
-//! Label and field selectors: their form and what they narrow to, without the labels and the values.
+//! Anonymizes label and field selectors. Their form and their field names stay; labels and values do not.
 
 use super::{Anonymizer, public};
 use crate::apiserver::resources::{FieldLabel, field_label, is_built_in_group};
 use crate::k8s::selector::{field_terms, label_selector_is_valid};
 
 impl Anonymizer {
-    /// A label selector that is valid if this one is.
+    /// Anonymizes a label selector. A valid selector stays valid.
     pub(super) fn label_selector(&self, text: &str) -> String {
         if text.is_empty() {
             return String::new();
@@ -37,11 +37,11 @@ impl Anonymizer {
                 out.push(' ');
             }
         }
-        // A key may be called `in`.
+        // An unusual key, such as `in`, may make the result invalid.
         if label_selector_is_valid(&out) { out } else { self.word(text) }
     }
 
-    /// A field selector of a resource that names the same kinds of fields.
+    /// Anonymizes a field selector. The result selects by the same kinds of fields.
     pub(super) fn field_selector(&self, text: &str, group: &str, resource: &str) -> String {
         if text.is_empty() {
             return String::new();
@@ -57,7 +57,7 @@ impl Anonymizer {
                     let is_pod = term.label == "metadata.name" && group.is_empty() && resource == "pods";
                     format!("{label}={}", self.field_value(value, is_pod))
                 }
-                // The value is not known here; another selector has another one.
+                // The value is unknown here. Hash the whole selector, so that different selectors stay different.
                 None => format!("{label}!={}", self.word(&format!("{at} {text}"))),
             }
         };
@@ -68,7 +68,7 @@ impl Anonymizer {
         if value.is_empty() || matches!(value, "." | "..") || public::is_field_value(value) {
             return value.to_owned();
         }
-        // No object has such a name, and the server does not take it for one.
+        // An object's name cannot contain these characters. The server then ignores the selector's name.
         match value {
             value if value.contains(['/', '%']) => format!("{}/x", self.word(value)),
             value if is_pod => self.pod(value),

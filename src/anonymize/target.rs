@@ -1,17 +1,17 @@
-//! Request targets: path and query.
+//! Anonymizes request targets: path and query.
 
 use super::{Anonymizer, public};
 use crate::k8s::go_url;
 
 impl Anonymizer {
-    /// A request's target, of which the server resolves the same request.
+    /// Anonymizes a request target. The server resolves the result to the same kind of request.
     pub(super) fn target(&self, uri: &str) -> String {
         if uri.is_empty() {
             return String::new();
         }
         let (path, query) = go_url::split_target(uri);
         let Some(decoded) = go_url::unescape_path(path) else {
-            // The server can't decode it, and can't decode this.
+            // The server cannot decode the target, so the result is undecodable too.
             return format!("/{}/%zz", self.word(path));
         };
         let (path, group, resource) = self.path(&decoded);
@@ -19,7 +19,7 @@ impl Anonymizer {
         if query.is_empty() { path } else { format!("{path}?{query}") }
     }
 
-    /// The path, and the group and the resource that it names.
+    /// The anonymized path, and the API group and the resource in it.
     fn path(&self, path: &str) -> (String, String, String) {
         let inner = path.trim_matches('/');
         let (start, end) =
@@ -69,13 +69,13 @@ impl Anonymizer {
         (out, group.to_owned(), resource.to_owned())
     }
 
-    /// The parts of a path that is none of a resource.
+    /// Anonymizes the segments of a non-resource path.
     fn other_parts(&self, parts: &[&str]) -> Vec<String> {
         let one = |(at, part): (usize, &&str)| {
             let before = at.checked_sub(1).map_or("", |before| parts[before]);
             match *part {
                 "" => String::new(),
-                // A misspelled `/API/v1` is one.
+                // A path may be misspelled, such as `/API/v1`.
                 part if public::is_path(&part.to_ascii_lowercase()) => part.to_owned(),
                 part if before == "apis" => self.group(part),
                 part => self.version(part),
@@ -99,7 +99,7 @@ mod tests {
         Some(format!("{asked:?}"))
     }
 
-    /// What is asked, with names of custom resources left out.
+    /// The request shape, without the names of custom resources.
     fn shape(target: &str) -> Option<String> {
         let parsed = ParsedTarget::parse(target)?;
         let asked = RequestShape::new(Method::Get, &parsed.path, &parsed.options);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_of_built_in_resources_asks_the_same() {
+    fn built_in_target_keeps_its_request_shape() {
         let anonymizer = Anonymizer::new(Key::of_text("a"), &[]);
         for target in [
             "/api/v1/namespaces/shop/pods?limit=500&resourceVersion=0",
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_and_resources_that_are_not_built_in_become_pseudonyms() {
+    fn custom_groups_and_resources_become_pseudonyms() {
         let anonymizer = Anonymizer::new(Key::of_text("a"), &[]);
         let other =
             anonymizer.target("/apis/acme.corp/v1alpha1/namespaces/shop/rockets/one/launch/pad?x=secret");
@@ -169,7 +169,7 @@ mod tests {
             let anonymizer = Anonymizer::new(Key::of_text("a"), &[]);
             let other = anonymizer.target(&target);
             prop_assert_eq!(shape(&other), shape(&target), "{}", other);
-            // A token is base64.
+            // A `continue` token is base64, which may contain any word.
             let (names, _) = other.split_once("continue=eyJ").unwrap_or((&other, ""));
             prop_assert!(!names.contains('Z'), "{}", other);
             prop_assert_eq!(other, anonymizer.target(&target));

@@ -1,4 +1,4 @@
-//! User agents: a product that kubetoll judges the same, its version, and comments of known forms.
+//! Anonymizes user agents: the product is judged the same; version and comments of known forms stay.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,7 @@ use crate::k8s::{Library, identity};
 use crate::products;
 use crate::rules::programs::names_kind_or_library;
 
-/// What verdicts, rules and advice depend on.
+/// Everything in a user agent that verdicts, rules and advice depend on.
 #[derive(Debug, PartialEq, Eq)]
 struct Judged {
     form: AgentForm,
@@ -32,7 +32,7 @@ impl Judged {
     }
 }
 
-/// How the names of libraries and tools begin, which advice depends on.
+/// Prefixes of library and tool names that advice depends on.
 const STARTS: [&str; 40] = [
     "__debug_bin",
     ".net",
@@ -76,7 +76,7 @@ const STARTS: [&str; 40] = [
     "undici",
 ];
 
-/// Whole names of libraries, tools and binaries of Kubernetes.
+/// Full names of libraries, tools and Kubernetes binaries.
 const NAMES: [&str; 27] = [
     "cloud-controller-manager",
     "curl",
@@ -107,7 +107,7 @@ const NAMES: [&str; 27] = [
     "argocd-application-controller",
 ];
 
-/// What the control plane's binaries call their parts.
+/// Names of components in the control plane's binaries.
 const COMPONENTS: [&str; 8] = [
     "cloud-controller-manager",
     "controller-discovery",
@@ -120,7 +120,8 @@ const COMPONENTS: [&str; 8] = [
 ];
 
 impl Anonymizer {
-    /// A user agent. The product is kept only if it is public, and as much of it as changes how it is judged.
+    /// Anonymizes a user agent. Only a public product name stays. A private one keeps at most the prefix that decides
+    /// how it is judged.
     pub(super) fn user_agent(&self, agent: &str) -> String {
         let product = AgentProduct::from_user_agent(agent);
         if agent.is_empty() {
@@ -154,7 +155,7 @@ impl Anonymizer {
         others.find(|other| Judged::of(other) == judged).unwrap_or_else(|| behind(&word))
     }
 
-    /// Version and comments, as far as they are of known forms. `rest` is what is behind the product.
+    /// The version and the comments, if they have known forms. `rest` is the text after the product.
     fn behind_product(&self, product: &str, rest: &str) -> String {
         let whole = format!("{product}{rest}");
         let version = stated_version(&whole, product);
@@ -187,7 +188,7 @@ impl Anonymizer {
         out
     }
 
-    /// The commit of a Go program, and of the control plane the component that asks.
+    /// The commit of a Go program. For the control plane also the component that sends the request.
     fn commit(&self, text: &str, is_control_plane: bool) -> String {
         let (commit, component) = text.split_once('/').unwrap_or((text, ""));
         // client-go shortens a commit to seven characters.
@@ -206,7 +207,7 @@ impl Anonymizer {
     }
 }
 
-/// The numbers of a version, with endings of known forms: `v1.30.4-eks-036c24b`, `1.2.0-rc.1`. Other text is left out.
+/// The version's numbers with suffixes of known forms: `v1.30.4-eks-036c24b`, `1.2.0-rc.1`. Other text is dropped.
 fn plain_version(version: &str) -> &str {
     static VERSION: LazyLock<Regex> = LazyLock::new(|| {
         let pattern = concat!(
@@ -219,11 +220,11 @@ fn plain_version(version: &str) -> &str {
     });
     let Some(found) = VERSION.find(version) else { return "0" };
     let is_whole = version[found.end()..].is_empty();
-    // A number or a known ending that goes on as something else is no such ending.
+    // A known suffix that continues with other text is not a known suffix.
     if is_whole { version } else { numbers(version) }
 }
 
-/// The numbers that a version begins with.
+/// The numbers at a version's begin.
 fn numbers(version: &str) -> &str {
     static NUMBERS: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"^v?[0-9]{1,5}(\.[0-9]{1,5}){0,3}\b").expect("a pattern"));
@@ -254,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn user_agents_are_judged_the_same_and_lose_what_is_private() {
+    fn anonymized_user_agent_is_judged_the_same_without_private_parts() {
         let anonymizer = Anonymizer::new(Key::of_text("a"), &[]);
         for (agent, is_kept) in [
             ("kubectl/v1.30.0 (linux/amd64) kubernetes/7c48c2b", true),
@@ -286,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_known_user_agent_hides_is_left_out() {
+    fn private_text_in_a_known_user_agent_is_dropped() {
         let anonymizer = Anonymizer::new(Key::of_text("a"), &[]);
         for (agent, expected) in [
             ("axios/ghp_tokenABC123", "axios/0"),
@@ -325,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_keep_endings_of_known_forms() {
+    fn versions_keep_suffixes_of_known_forms() {
         for version in [
             "v1.30.4",
             "37.0.2",

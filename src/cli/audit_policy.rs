@@ -1,10 +1,10 @@
-//! `kubetoll audit-policy`: what kube-apiserver should log for kubetoll.
+//! `kubetoll audit-policy`: the audit policy that kubetoll needs from kube-apiserver.
 
 use super::DONE;
 use super::args::AuditPolicyArgs;
 use super::output::Output;
 
-/// The policy, with a reason for each of its lines.
+/// The policy, with a comment on each line.
 const POLICY: &str = include_str!("audit-policy.yaml");
 
 pub(super) fn run(args: &AuditPolicyArgs) -> anyhow::Result<u8> {

@@ -30,7 +30,7 @@ pub fn render(request: &Readable<'_>, server: &Server, width: usize) -> String {
     for key in request.unknown_keys() {
         let hint =
             similar_list_option(&key).map_or(String::new(), |meant| format!("; did you mean {meant}?"));
-        line("ignored", &format!("'{}' is no parameter that the server reads{hint}", escaped(&key)));
+        line("ignored", &format!("'{}' is not a parameter that the server reads{hint}", escaped(&key)));
     }
     page.push('\n');
     page.push_str(&versions(request, server, Some(server.version), width));
