@@ -9,7 +9,7 @@ use super::Anonymizer;
 use crate::k8s::event::User as EventUser;
 use crate::k8s::{Event, Verb, go_duration, timestamp};
 
-/// The `extra` entry that tells the instances of a ServiceAccount apart.
+/// The `extra` entry that distinguishes the instances of a ServiceAccount.
 const POD_NAME: &str = "authentication.kubernetes.io/pod-name";
 const NODE_NAME: &str = "authentication.kubernetes.io/node-name";
 /// Key prefix of the server's own latency measurements.

@@ -402,7 +402,7 @@ impl Columns {
         cells.collect()
     }
 
-    /// The width of what a client does and of its figures together.
+    /// The joint width of a client's text and its figures.
     fn what_and_figures(&self) -> usize {
         let figures = [self.requests, self.peak];
         self.what + figures.iter().flatten().map(|width| width + self.gap).sum::<usize>()

@@ -105,7 +105,7 @@ impl Details {
     /// Selects the cases and clients of a report.
     ///
     /// # Errors
-    /// If there is no such case or client.
+    /// If the report lacks a requested case or client.
     pub fn choose<'r>(&self, report: &'r Report) -> Result<Chosen<'r>, String> {
         let mut chosen =
             Chosen { is_all: matches!(self, Self::All), cases: BTreeMap::new(), clients: Vec::new() };

@@ -70,7 +70,7 @@ pub(super) fn summary(log: &EtcdLog) -> Vec<Line> {
     lines
 }
 
-/// What could not be read, and what the log lacks.
+/// Unreadable parts of the log, and missing parts.
 pub(super) fn amiss(log: &EtcdLog) -> Vec<Line> {
     let mut lines = lost(log);
     lines.extend(log.notes.iter().map(|note| Line::default().text(note)));

@@ -15,7 +15,7 @@ const NAMED: usize = 3;
 /// How many kinds of files without audit events are named.
 const NAMED_KINDS: usize = 10;
 
-/// What kubetoll read, and what it could not read.
+/// The records that kubetoll read, and its losses.
 pub(super) fn lines(input: &Input) -> Vec<String> {
     let mut lines = read(input);
     lines.extend(amiss(input));
@@ -61,7 +61,7 @@ fn read(input: &Input) -> Vec<String> {
     lines
 }
 
-/// What kubetoll could not read, what it skipped, and what the log lacks.
+/// Unreadable, skipped and missing records.
 pub(super) fn amiss(input: &Input) -> Vec<String> {
     let mut lines = lost(input);
     if input.received_only {

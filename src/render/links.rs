@@ -1,4 +1,4 @@
-//! URLs of pages on kubetoll and its rules. Without a known page there is no link.
+//! URLs of pages on kubetoll and its rules. A page without a known URL gets no link.
 
 use crate::report::v1::RuleInfo;
 use crate::rules::set::is_embedded;
