@@ -116,7 +116,7 @@ const LANGUAGE: [(&str, usize); 26] = [
     ("src/render", 103),
     ("src/report", 0),
     ("src/requests", 164),
-    ("src/rules", 194),
+    ("src/rules", 0),
     ("src/version", 15),
     ("src", 0),
     ("rules", 7),

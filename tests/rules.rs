@@ -169,7 +169,7 @@ fn an_unknown_rule_is_an_error_with_a_suggestion() {
 }
 
 #[test]
-fn every_mistake_of_a_rule_is_told_at_once() {
+fn all_errors_of_a_rule_are_reported_at_once() {
     let bad = "\
 id: acme1
 name: Bad Name
@@ -269,7 +269,7 @@ fn rules_are_selected_by_id_name_and_family() {
 }
 
 #[test]
-fn every_mistake_of_a_policy_is_told_at_once() {
+fn all_errors_of_a_policy_are_reported_at_once() {
     let bad = "\
 kubeVersion: 1.30
 etcdVersion: new

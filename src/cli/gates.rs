@@ -8,7 +8,7 @@ use super::{DONE, FOUND};
 use crate::render::plain::{counted, escaped};
 use crate::report::Report;
 use crate::requests::filter::Filter;
-use crate::rules::rule::is_meant;
+use crate::rules::rule::word_selects;
 use crate::rules::{GateRequests, Severity, Worst};
 
 /// The requests that the filters leave.
@@ -69,7 +69,7 @@ fn tripped(report: &Report, what: &FailOn) -> Option<String> {
             findings(report, *least, |_, _| true, name, least.as_str())
         }
         FailOn::Rule(word) => {
-            findings(report, Severity::Info, |id, name| is_meant(word, id, name), "finding", word)
+            findings(report, Severity::Info, |id, name| word_selects(word, id, name), "finding", word)
         }
         FailOn::EtcdList => requests(&gates.etcd_list, "LIST", "read from etcd", "etcd-list"),
         FailOn::EtcdGet => requests(&gates.etcd_get, "GET", "read from etcd", "etcd-get"),

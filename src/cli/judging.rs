@@ -29,7 +29,7 @@ pub(super) fn load(args: &RuleArgs, fail_on: &[FailOn]) -> anyhow::Result<Judgin
     let ignore: Vec<String> = args.ignore.iter().chain(&policy.ignore).cloned().collect();
     rules.choose(select, &ignore).map_err(|error| anyhow!(error))?;
     for word in fail_on.iter().filter_map(rule_of) {
-        if !rules.rules.iter().any(|rule| rule.is_meant(word)) {
+        if !rules.rules.iter().any(|rule| rule.is_selected_by(word)) {
             bail!("--fail-on {word}: --select and --ignore leave out this rule, so it finds nothing");
         }
     }

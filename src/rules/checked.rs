@@ -7,7 +7,7 @@ use regex::Regex;
 use super::condition::{CheckError, Condition};
 use super::error::{FileErrors, FilePosition, expected};
 use super::names::{Root, VariableScope};
-use super::rule::{Audience, Fix, GroupBy, ID, NAME, Rule, Severity};
+use super::rule::{Audience, Fix, ID, NAME, Rule, RuleGroupBy, Severity};
 use super::rule_file::{FixCase, Positioned, RuleFile};
 use super::text::Text;
 use super::yaml;
@@ -20,12 +20,12 @@ pub(super) struct Checker<'a> {
 }
 
 /// How thoroughly a rule file is checked.
-///
-/// A user's rule is checked in full. A test checks kubetoll's own rules, so a run skips their texts. For these, it
-/// also uses CEL's faster parser, which reports no positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CheckLevel {
+    /// For a user's rules.
     Full,
+    /// For kubetoll's own rules, which a test checks in full. A run skips their texts, and parses conditions with a faster
+    /// parser that reports no positions.
     Embedded,
 }
 
@@ -131,8 +131,8 @@ impl Checker<'_> {
         is_name.then(|| text.clone())
     }
 
-    fn group_by(&mut self, words: &[Positioned<String>]) -> GroupBy {
-        let mut group_by = GroupBy::default();
+    fn group_by(&mut self, words: &[Positioned<String>]) -> RuleGroupBy {
+        let mut group_by = RuleGroupBy::default();
         let mut client = false;
         for word in words {
             match word.value.as_str() {
@@ -143,7 +143,7 @@ impl Checker<'_> {
                 "program" => group_by.program = true,
                 "input" => group_by.input = true,
                 other => {
-                    let hint = expected(other, GroupBy::WORDS);
+                    let hint = expected(other, RuleGroupBy::WORDS);
                     self.say(word.at, format!("cannot group by '{other}'{hint}"));
                 }
             }

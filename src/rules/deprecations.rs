@@ -17,7 +17,7 @@ pub(super) const DEPRECATIONS: &[Variable<GroupGetter>] = &[
     Variable {
         name: "deprecated",
         kind: Int,
-        doc: "Requests of an API version that the server calls deprecated.",
+        doc: "Requests to an API version that the server calls deprecated.",
         get: |group| Value::count(of_rows(group).map(|(deprecated, _)| deprecated.requests).sum()),
     },
     Variable {
@@ -34,7 +34,7 @@ pub(super) const DEPRECATIONS: &[Variable<GroupGetter>] = &[
     Variable {
         name: "minorsToRemoval",
         kind: Int,
-        doc: "How many minor versions after the server's that release is: 1 for the next one; 0 if that release is not newer than the server's, or if the server names none.",
+        doc: "The number of minor versions from the server's version to that release: 1 for the next one. 0 if that release is not newer, or if the server names none.",
         get: |group| {
             let minors = of_rows(group).filter_map(|(deprecated, own)| {
                 let (major, minor) = deprecated.removed_in?;

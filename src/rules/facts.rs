@@ -132,8 +132,7 @@ pub const CLIENT: &[Variable<RowGetter>] = &[
     Variable {
         name: "component",
         kind: Text,
-        doc: "`control-plane` for a component of the control plane and kube-proxy, `kubelet`, or empty. The user name \
-              decides. Access lines without a user are judged by their user agent, which a client can choose.",
+        doc: "`control-plane` for kube-proxy and components of the control plane, `kubelet`, or empty. The user name decides. For access lines without a user, the user agent decides, which a client can choose.",
         get: |row| text(row.component()),
     },
     Variable {
@@ -160,17 +159,13 @@ pub const CLIENT: &[Variable<RowGetter>] = &[
     Variable {
         name: "library",
         kind: Text,
-        doc: "What the user agent tells of the library: `client-go`, `controller-runtime`, `kubectl`, `kubelet`, \
-              `control-plane`, `helm`, `argo-cd`, `flux`, `terraform`, `java`, `python`, `javascript`, `kube-rs`, \
-              `dotnet`, `go-http`, `curl`, `browser` or `unknown`.",
+        doc: "The library, as far as the user agent shows it: `client-go`, `controller-runtime`, `kubectl`, `kubelet`, `control-plane`, `helm`, `argo-cd`, `flux`, `terraform`, `java`, `python`, `javascript`, `kube-rs`, `dotnet`, `go-http`, `curl`, `browser` or `unknown`.",
         get: |row| text(row.client.library(row.product).as_str()),
     },
     Variable {
         name: "job",
         kind: Bool,
-        doc: "It runs and ends: `kubectl`, `helm`, `terraform`, a backup tool or another job of docs/products.md, \
-              pods with the names of a CronJob, or instances that start, work for a bounded time and end while others \
-              start. A WATCH is no use to it.",
+        doc: "It runs once and ends: `kubectl`, `helm`, `terraform`, a backup tool or another job of docs/products.md, pods with the names of a CronJob, or instances that start one after another and end after a bounded time. A WATCH does not help such a client.",
         get: |row| Value::Bool(row.client.job(row.product) >= Job::Likely),
     },
     Variable {
@@ -182,20 +177,19 @@ pub const CLIENT: &[Variable<RowGetter>] = &[
     Variable {
         name: "anonymous",
         kind: Bool,
-        doc: "The user agent is absent, or what a library calls every client that does not name itself: \
-              `Go-http-client`, `okhttp`, `manager`, `python-requests` …",
+        doc: "The user agent is absent, or is the default of a library: `Go-http-client`, `okhttp`, `manager`, `python-requests` …",
         get: |row| Value::Bool(is_default_name(row.product)),
     },
     Variable {
         name: "products",
         kind: Int,
-        doc: "Distinct products of user agents of this identity.",
+        doc: "Distinct user agent products of this identity.",
         get: |row| Value::count(row.client.agents.len() as u64),
     },
     Variable {
         name: "workloads",
         kind: Int,
-        doc: "Distinct workloads of this identity: names of pods without their generated endings.",
+        doc: "Distinct workloads of this identity: names of pods without their generated suffixes.",
         get: |row| Value::count(row.client.workloads.count().0),
     },
     Variable {
@@ -207,14 +201,13 @@ pub const CLIENT: &[Variable<RowGetter>] = &[
     Variable {
         name: "nodes",
         kind: Int,
-        doc: "Distinct nodes that it was seen on; for kubelets the nodes themselves.",
+        doc: "Distinct nodes that it was seen on. For kubelets, the nodes themselves.",
         get: |row| Value::count(row.client.nodes.count().0),
     },
     Variable {
         name: "namespaces",
         kind: Int,
-        doc: "Distinct namespaces that its requests name. Leases do not count, and in a ServiceAccount's own namespace \
-              neither do GETs, ConfigMaps, Secrets, Events, Endpoints and EndpointSlices: these tell nothing of where it works.",
+        doc: "Distinct namespaces that its requests name. Leases do not count. In a ServiceAccount's own namespace, GETs, ConfigMaps, Secrets, Events, Endpoints and EndpointSlices do not count either, because they do not show where it works.",
         get: |row| Value::count(row.client.namespaces.count().0),
     },
 ];
@@ -243,20 +236,19 @@ pub const REQUEST: &[Variable<RowGetter>] = &[
     Variable {
         name: "scope",
         kind: Text,
-        doc: "`cluster`, `namespace` or `object`: how much the path names; empty outside the API's resources.",
+        doc: "How much the path names: `cluster`, `namespace` or `object`; empty for paths that are not resources.",
         get: |row| text(row.key.scope.map_or("", Scope::as_str)),
     },
     Variable {
         name: "allNamespaces",
         kind: Bool,
-        doc: "A collection of a resource that has namespaces, across all of them. Of custom resources, those are \
-              known of which the log holds a request in a namespace.",
+        doc: "A collection of a namespaced resource, across all namespaces. A custom resource is known to be namespaced if the log has a request for it in a namespace.",
         get: |row| Value::Bool(row.is_across_namespaces()),
     },
     Variable {
         name: "parameters",
         kind: Text,
-        doc: "The list options in classes, such as `limit=500&resourceVersion=0`.",
+        doc: "The list options, with their values in classes, such as `limit=500&resourceVersion=0`.",
         get: |row| text(&row.key.parameters),
     },
     Variable {
@@ -269,13 +261,13 @@ pub const REQUEST: &[Variable<RowGetter>] = &[
     Variable {
         name: "fromEtcd",
         kind: Bool,
-        doc: "etcd answered; for `depends`, in most cases.",
+        doc: "Read from etcd; for `depends`, in most cases.",
         get: |row| Value::Bool(row.key.is_from_etcd()),
     },
     Variable {
         name: "limit",
         kind: Text,
-        doc: "`absent`, `honored` or `ignored`: what became of the limit.",
+        doc: "The effect of the limit: `absent`, `honored` or `ignored`.",
         get: |row| text(row.key.limit.as_str()),
     },
     Variable {
@@ -325,8 +317,7 @@ pub const REQUEST: &[Variable<RowGetter>] = &[
     Variable {
         name: "page",
         kind: Text,
-        doc: "`first`, `continue`, `inconsistent` (goes on at the newest revision after the first one's had \
-              expired) or `invalid`: what the continue token is.",
+        doc: "The continue token: `first` (none), `continue`, `inconsistent` (continues at the newest revision after the first page's revision had expired) or `invalid`.",
         get: |row| {
             text(match row.request().map_or(Page::First, |request| request.options.page) {
                 Page::First => "first",
@@ -363,14 +354,13 @@ pub const REQUEST: &[Variable<RowGetter>] = &[
     Variable {
         name: "selectsNode",
         kind: Bool,
-        doc: "It asks for the pods of one node (`spec.nodeName` in the field selector): the watch cache has an index \
-              of these, etcd has none.",
+        doc: "It requests the pods of one node (`spec.nodeName` in the field selector). The watch cache has an index for this, etcd has none.",
         get: |row| Value::Bool(row.selects_node()),
     },
     Variable {
         name: "readsOneKey",
         kind: Bool,
-        doc: "The field selector narrows the read to one object's key, as the server does it within a namespace.",
+        doc: "The field selector narrows the read to one object's key; the server does this within a namespace.",
         get: |row| {
             Value::Bool(row.request().is_some_and(|request| match request.options.single {
                 Single::No => false,
@@ -383,7 +373,7 @@ pub const REQUEST: &[Variable<RowGetter>] = &[
     Variable {
         name: "sendInitialEvents",
         kind: Bool,
-        doc: "It asks for `sendInitialEvents=true`.",
+        doc: "It sets `sendInitialEvents=true`.",
         get: |row| {
             Value::Bool(
                 row.request().is_some_and(|request| request.options.send_initial_events == Some(true)),
@@ -393,19 +383,19 @@ pub const REQUEST: &[Variable<RowGetter>] = &[
     Variable {
         name: "dryRun",
         kind: Bool,
-        doc: "A write with `dryRun=All`, which the server checks and does not store.",
+        doc: "A write with `dryRun=All`: the server checks it but does not store it.",
         get: |row| Value::Bool(row.request().is_some_and(|request| request.options.dry_run)),
     },
     Variable {
         name: "misspelled",
         kind: Texts,
-        doc: "List options that keys were likely meant to be which the server ignores.",
+        doc: "List options that the client probably meant, where the server ignores a misspelled parameter.",
         get: |row| Value::Texts(row.key.misspelled.iter().map(|key| key.as_str().into()).collect()),
     },
     Variable {
         name: "rejected",
         kind: Int,
-        doc: "The status with which the server refuses it by its parameters or path, or 0.",
+        doc: "The status with which the server rejects it because of its parameters or path, or 0.",
         get: |row| Value::Int(i64::from(row.key.rejected.unwrap_or(0))),
     },
     Variable {
@@ -417,13 +407,13 @@ pub const REQUEST: &[Variable<RowGetter>] = &[
     Variable {
         name: "certainty",
         kind: Text,
-        doc: "`certain`, `by-version` or `by-config`: what the verdict hangs on.",
+        doc: "What the verdict depends on: `certain` (nothing else), `by-version` or `by-config`.",
         get: |row| text(row.entry.certainty().as_str()),
     },
     Variable {
         name: "longRunning",
         kind: Bool,
-        doc: "A watch, a log, or a connection: its duration is a lifetime and no cost.",
+        doc: "A watch, a log, or a connection. Its duration is a lifetime, not a cost.",
         get: |row| Value::Bool(row.entry.long_running),
     },
 ];

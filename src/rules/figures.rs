@@ -116,7 +116,7 @@ pub const FILTERS: &[(&str, &str)] = &[
 )]
 fn whole(number: f64, show: fn(u64) -> String) -> Result<String, Error> {
     if !number.is_finite() || number.abs() >= 1e18 {
-        return Err(Error::new(ErrorKind::InvalidOperation, "no number that can be shown"));
+        return Err(Error::new(ErrorKind::InvalidOperation, "not a number that can be shown"));
     }
     let sign = if number <= -0.5 { "-" } else { "" };
     Ok(format!("{sign}{}", show(number.abs().round() as u64)))
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_list_leaves_out_is_counted() {
+    fn omitted_list_items_are_counted() {
         let files = |left| more(left, "file", "files");
         assert_eq!(files(0), None);
         assert_eq!(files(1).as_deref(), Some("1 more file"));
@@ -210,7 +210,7 @@ mod tests {
             ("{{ 2400000000|bytes }}, {{ 12|bytes }}", "2.4 GB, 12 B"),
             ("{{ '2026-11-20T20:36:00.123456Z'|instant }}", "2026-11-20 20:36:00 UTC"),
             ("{{ 'long ago'|instant }}", "long ago"),
-            ("{{ 1e300|count }}", "invalid operation: no number that can be shown (in <string>:1)"),
+            ("{{ 1e300|count }}", "invalid operation: not a number that can be shown (in <string>:1)"),
         ] {
             assert_eq!(filled(text), shown, "{text}");
         }

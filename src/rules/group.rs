@@ -227,7 +227,7 @@ impl<'a> Group<'a> {
     }
 
     /// Responses whose status fulfills a condition.
-    pub fn answers(&self, is_wanted: impl Fn(u16) -> bool) -> u64 {
+    pub fn responses(&self, is_wanted: impl Fn(u16) -> bool) -> u64 {
         self.sum(|row| row.statuses.count(&is_wanted))
     }
 

@@ -161,19 +161,19 @@ pub const INPUT: &[Variable<InputGetter>] = &[
     Variable {
         name: "minutes",
         kind: Int,
-        doc: "Minutes from the first event to the last.",
+        doc: "Minutes from the first event to the last one.",
         get: |input| Value::count(input.minutes),
     },
     Variable {
         name: "receivedOnly",
         kind: Bool,
-        doc: "All events are arrivals (RequestReceived): no answer and no duration is known.",
+        doc: "The log has only RequestReceived events: no status and no duration is known.",
         get: |input| Value::Bool(input.received_only),
     },
     Variable {
         name: "withoutUri",
         kind: Int,
-        doc: "Requests of which no target is recorded: resourceVersion, limit and continue are unknown.",
+        doc: "Requests without a recorded target: resourceVersion, limit and continue are unknown.",
         get: |input| Value::count(input.without_uri),
     },
     Variable {
@@ -192,14 +192,13 @@ pub const INPUT: &[Variable<InputGetter>] = &[
     Variable {
         name: "etcdWritesPerMinute",
         kind: Double,
-        doc: "Writes to etcd over the minutes with at least one. Leases, events, dry runs, and requests that are refused are left out.",
+        doc: "Writes to etcd per minute, over the minutes with at least one. Leases, events, dry runs, and refused requests do not count.",
         get: |input| Value::Double(input.etcd_writes.per_minute),
     },
     Variable {
         name: "peakEtcdWritesPerMinute",
         kind: Double,
-        doc: "Writes to etcd in the minute with the most, with the same left out. In a log of more than 1,536 minutes, the \
-              mean of a wider window.",
+        doc: "Writes to etcd in the busiest minute; counts the same writes as `input.etcdWritesPerMinute`. In a log of more than 1,536 minutes, the mean of a wider window.",
         get: |input| Value::Double(input.etcd_writes.peak_per_minute),
     },
     Variable {
@@ -211,7 +210,7 @@ pub const INPUT: &[Variable<InputGetter>] = &[
     Variable {
         name: "topWriterPercent",
         kind: Int,
-        doc: "Percent of these writes by the client with the most.",
+        doc: "Percent of these writes that the client with the most sends.",
         get: |input| Value::count(input.etcd_writes.top_percent),
     },
     Variable {
@@ -223,31 +222,31 @@ pub const INPUT: &[Variable<InputGetter>] = &[
     Variable {
         name: "nodes",
         kind: Int,
-        doc: "Nodes of the cluster: those of the inventory, or the most that one client was seen on.",
+        doc: "Nodes of the cluster: those in the inventory, or the highest number that one client was seen on.",
         get: |input| Value::count(input.nodes),
     },
     Variable {
         name: "withoutReads",
         kind: Bool,
-        doc: "A source is of a kind that never holds reads (Azure's kube-audit-admin).",
+        doc: "At least one source is a log that never contains reads (Azure's kube-audit-admin).",
         get: |input| Value::Bool(input.without_reads),
     },
     Variable {
         name: "cut",
         kind: Int,
-        doc: "Records that were cut on their way, or are too long, and events that the server cut.",
+        doc: "Records that were truncated in transit or are too long, and events that the server truncated.",
         get: |input| Value::count(input.cut),
     },
     Variable {
         name: "skipped",
         kind: Int,
-        doc: "Records that could not be read, blank ones left out.",
+        doc: "Records that could not be parsed, without blank ones.",
         get: |input| Value::count(input.skipped),
     },
     Variable {
         name: "damaged",
         kind: Int,
-        doc: "Compressed streams that could not be read to their end.",
+        doc: "Compressed streams that could not be read completely.",
         get: |input| Value::count(input.damaged),
     },
     Variable {
@@ -259,7 +258,7 @@ pub const INPUT: &[Variable<InputGetter>] = &[
     Variable {
         name: "filtered",
         kind: Int,
-        doc: "Events that a filter left out.",
+        doc: "Events that a filter removed.",
         get: |input| Value::count(input.filtered),
     },
     Variable {
@@ -271,26 +270,25 @@ pub const INPUT: &[Variable<InputGetter>] = &[
     Variable {
         name: "mixedServers",
         kind: Bool,
-        doc: "A file holds the requests of servers of different versions at the same time.",
+        doc: "A file has requests to servers of different versions at the same time.",
         get: |input| Value::Bool(input.version.is_mixed),
     },
     Variable {
         name: "possibleVersions",
         kind: Text,
-        doc: "The server's versions that fit the log: `1.30 to 1.33`.",
+        doc: "The server versions that fit the log: `1.30 to 1.33`.",
         get: |input| Value::Text(input.version.possible.to_string().into()),
     },
     Variable {
         name: "totalsByVersion",
         kind: Text,
-        doc: "The totals for each range of these versions: `1.30: 1,595 LISTs from etcd; 1.31 to 1.33: 125`. \
-              Empty if they are equal.",
+        doc: "The totals for each range of these versions: `1.30: 1,595 LISTs from etcd; 1.31 to 1.33: 125`. Empty if they are equal.",
         get: |input| Value::Text(input.version.totals.join("; ").into()),
     },
     Variable {
         name: "etcdListsApart",
         kind: Int,
-        doc: "LISTs from etcd: the most for one of these versions less the fewest.",
+        doc: "The difference in LISTs from etcd between the version with the most and the version with the fewest.",
         get: |input| Value::count(input.version.etcd_lists_apart),
     },
 ];

@@ -110,7 +110,7 @@ pub fn judge_some(
             refs.push(HitRef { rule, severity: *severity, group: group.as_ref() });
         }
     }
-    let is_told = choose(&refs);
+    let is_chosen = choose(&refs);
     drop(refs);
     let mut failures: Vec<Vec<String>> = Vec::new();
     let mut hits: Vec<(usize, Option<usize>, Hit<'_>)> = Vec::new();
@@ -124,18 +124,18 @@ pub fn judge_some(
             hits.push((at, own, hit));
         }
     }
-    let is_told = |number: Option<usize>| number.is_none_or(|number| is_told[number]);
-    hits.retain(|(at, number, _)| !rules[*at].is_embedded || is_told(*number));
+    let is_chosen = |number: Option<usize>| number.is_none_or(|number| is_chosen[number]);
+    hits.retain(|(at, number, _)| !rules[*at].is_embedded || is_chosen(*number));
     let written = hits.into_par_iter().map(|(at, number, hit)| {
         let (finding, failed) = hit.write(&rules[at], &input);
         let finding = Finding { hit: number, ..finding };
-        (at, failed, is_told(number).then_some((hit.suppressed_by, finding)))
+        (at, failed, is_chosen(number).then_some((hit.suppressed_by, finding)))
     });
     let written: Vec<_> = written.collect();
     all.findings.reserve_exact(written.len());
-    for (at, failed, told) in written {
+    for (at, failed, chosen) in written {
         failures[at].extend(failed);
-        match told {
+        match chosen {
             None => {}
             Some((None, finding)) => all.findings.push(finding),
             Some((Some(index), finding)) => all.suppressed.push((index, finding)),
@@ -343,7 +343,7 @@ impl<'r> RuleRun<'r, '_> {
     fn accept(&mut self, is_matched: &[bool]) {
         let rule = self.rule;
         let own: Vec<&Suppression> =
-            self.suppressions.iter().filter(|one| rule.is_meant(&one.rule)).collect();
+            self.suppressions.iter().filter(|one| rule.is_selected_by(&one.rule)).collect();
         if own.is_empty() || !gates::is_of_requests(rule) {
             return;
         }

@@ -17,19 +17,24 @@ pub(super) type Memo<'v, A> = HashMap<Vec<Value<'v>>, A, FxBuildHasher>;
 /// The evaluation of a rule's `match`. The operands that use only `request.*` and `server.*` decide most rows with
 /// one lookup.
 pub(super) struct Matcher<'r> {
-    /// By request id: whether all of `of_request` hold.
+    /// By request id: whether all of `request_conjuncts` hold.
     by_request: Vec<CachedResult>,
-    of_request: Vec<CachedConjunct<'r>>,
-    others: Vec<CachedConjunct<'r>>,
+    request_conjuncts: Vec<CachedConjunct<'r>>,
+    other_conjuncts: Vec<CachedConjunct<'r>>,
 }
 
 impl<'r> Matcher<'r> {
     pub(super) fn new(condition: &'r Condition, rows: &'r Rows<'_>) -> Self {
-        let parts = condition.conjuncts.iter().map(|part| CachedConjunct::new(part, rows));
-        let (of_request, mut others): (Vec<_>, Vec<_>) = parts.partition(CachedConjunct::is_by_request);
+        let conjuncts = condition.conjuncts.iter().map(|conjunct| CachedConjunct::new(conjunct, rows));
+        let (request_conjuncts, mut others): (Vec<_>, Vec<_>) =
+            conjuncts.partition(CachedConjunct::is_by_request);
         // Operands with a table come first: they are cheap and decide most rows.
-        others.sort_by_key(|part| part.table.is_none());
-        Self { by_request: vec![CachedResult::NotYet; rows.requests.len()], of_request, others }
+        others.sort_by_key(|conjunct| conjunct.table.is_none());
+        Self {
+            by_request: vec![CachedResult::NotYet; rows.requests.len()],
+            request_conjuncts,
+            other_conjuncts: others,
+        }
     }
 
     /// Whether the match holds for a row. `run` evaluates with CEL. If one operand is false, the match is false,
@@ -46,17 +51,17 @@ impl<'r> Matcher<'r> {
             CachedResult::No => return Ok(false),
             CachedResult::Yes => Ok(true),
             CachedResult::NotYet => {
-                let answer = all_hold(&mut self.of_request, row, rows, run);
-                if let Ok(holds) = answer {
+                let result = all_hold(&mut self.request_conjuncts, row, rows, run);
+                if let Ok(holds) = result {
                     self.by_request[request] = if holds { CachedResult::Yes } else { CachedResult::No };
                 }
-                answer
+                result
             }
         };
         match by_request {
             Ok(false) => Ok(false),
-            Ok(true) => all_hold(&mut self.others, row, rows, run),
-            Err(error) => match all_hold(&mut self.others, row, rows, run) {
+            Ok(true) => all_hold(&mut self.other_conjuncts, row, rows, run),
+            Err(error) => match all_hold(&mut self.other_conjuncts, row, rows, run) {
                 Ok(true) => Err(error),
                 other => other,
             },
@@ -65,14 +70,14 @@ impl<'r> Matcher<'r> {
 }
 
 fn all_hold<'r>(
-    parts: &mut [CachedConjunct<'r>],
+    conjuncts: &mut [CachedConjunct<'r>],
     row: u32,
     rows: &'r Rows<'_>,
     run: &mut impl FnMut(&Conjunct, &[Value<'_>]) -> EvalResult,
 ) -> EvalResult {
     let mut failed = None;
-    for part in parts {
-        match part.holds(row, rows, run) {
+    for conjunct in conjuncts {
+        match conjunct.holds(row, rows, run) {
             Ok(true) => {}
             Ok(false) => return Ok(false),
             Err(error) => failed = Some(error),
@@ -83,7 +88,7 @@ fn all_hold<'r>(
 
 /// An operand of a match, with its cached results.
 struct CachedConjunct<'r> {
-    part: &'r Conjunct,
+    conjunct: &'r Conjunct,
     table: Option<ResultTable<'r>>,
     memo: Memo<'r, EvalResult>,
 }
@@ -94,7 +99,7 @@ pub(super) type EvalResult = Result<bool, String>;
 /// Cached results of an operand, in a flat table.
 struct ResultTable<'r> {
     by: TableKey<'r>,
-    answers: Vec<CachedResult>,
+    results: Vec<CachedResult>,
 }
 
 /// How the index into the table is computed: from one id of a row, or from the values of several variables.
@@ -114,19 +119,19 @@ enum CachedResult {
 const LARGEST_TABLE: usize = 1 << 16;
 
 impl<'r> ResultTable<'r> {
-    fn new(part: &Conjunct, rows: &'r Rows<'_>) -> Option<Self> {
-        let is_known_by = |by: FactKey| part.names.iter().all(|name| FactKey::new(*name) == by);
+    fn new(conjunct: &Conjunct, rows: &'r Rows<'_>) -> Option<Self> {
+        let is_known_by = |by: FactKey| conjunct.names.iter().all(|name| FactKey::new(*name) == by);
         let (by, size) = if is_known_by(FactKey::Request) {
             (TableKey::Ids(FactKey::Request), rows.requests.len())
         } else if is_known_by(FactKey::Client) {
             (TableKey::Ids(FactKey::Client), rows.clients.len())
         } else {
-            let columns: Vec<&FactColumn> = part.names.iter().map(|name| rows.column(*name)).collect();
+            let columns: Vec<&FactColumn> = conjunct.names.iter().map(|name| rows.column(*name)).collect();
             let size = columns.iter().try_fold(1_usize, |size, column| size.checked_mul(column.distinct))?;
             (TableKey::Columns(columns), size)
         };
         let is_large = matches!(by, TableKey::Columns(_)) && size > LARGEST_TABLE;
-        (!is_large).then(|| Self { by, answers: vec![CachedResult::NotYet; size] })
+        (!is_large).then(|| Self { by, results: vec![CachedResult::NotYet; size] })
     }
 
     fn of_row(&mut self, ids: &RowIds) -> &mut CachedResult {
@@ -136,13 +141,13 @@ impl<'r> ResultTable<'r> {
                 columns.iter().fold(0, |at, column| at * column.distinct + column.id(ids))
             }
         };
-        &mut self.answers[at]
+        &mut self.results[at]
     }
 }
 
 impl<'r> CachedConjunct<'r> {
-    fn new(part: &'r Conjunct, rows: &'r Rows<'_>) -> Self {
-        Self { part, table: ResultTable::new(part, rows), memo: Memo::default() }
+    fn new(conjunct: &'r Conjunct, rows: &'r Rows<'_>) -> Self {
+        Self { conjunct, table: ResultTable::new(conjunct, rows), memo: Memo::default() }
     }
 
     fn holds(
@@ -158,11 +163,11 @@ impl<'r> CachedConjunct<'r> {
         if known != CachedResult::NotYet {
             return Ok(known == CachedResult::Yes);
         }
-        let answer = self.evaluate(&rows.facts[row as usize], run);
-        if let (Some(table), Ok(holds)) = (&mut self.table, &answer) {
+        let result = self.evaluate(&rows.facts[row as usize], run);
+        if let (Some(table), Ok(holds)) = (&mut self.table, &result) {
             *table.of_row(ids) = if *holds { CachedResult::Yes } else { CachedResult::No };
         }
-        answer
+        result
     }
 
     fn is_by_request(&self) -> bool {
@@ -174,14 +179,14 @@ impl<'r> CachedConjunct<'r> {
         facts: &'r RowFacts<'_>,
         run: &mut impl FnMut(&Conjunct, &[Value<'_>]) -> EvalResult,
     ) -> EvalResult {
-        if let Some(holds) = self.part.holds_natively(|name| fact(name, facts)) {
+        if let Some(holds) = self.conjunct.holds_natively(|name| fact(name, facts)) {
             return Ok(holds);
         }
-        let values: Vec<Value<'r>> = self.part.names.iter().map(|name| fact(*name, facts)).collect();
+        let values: Vec<Value<'r>> = self.conjunct.names.iter().map(|name| fact(*name, facts)).collect();
         if let Some(known) = self.memo.get(&values) {
             return known.clone();
         }
-        let holds = run(self.part, &values);
+        let holds = run(self.conjunct, &values);
         self.memo.insert(values, holds.clone());
         holds
     }

@@ -41,12 +41,12 @@ impl Root {
     #[must_use]
     pub fn doc(self) -> &'static str {
         match self {
-            Self::Client => "Who asks: the identity, and the product of the user agent.",
-            Self::Request => "What is asked, and where it was answered from: one shape.",
-            Self::Server => "The server that the requests are judged for.",
+            Self::Client => "The client: its identity, and the product of its user agent.",
+            Self::Request => "The request shape, and where it was served from.",
+            Self::Server => "The apiserver that served the requests.",
             Self::Stats => "Numbers of the group of rows that `groupBy` makes.",
-            Self::Input => "What was read; for rules with `groupBy: [input]` only.",
-            Self::Threshold => "The rule's own `thresholds`, which a policy file may set otherwise.",
+            Self::Input => "The whole input; only for rules with `groupBy: [input]`.",
+            Self::Threshold => "The rule's own `thresholds`. A policy file can change them.",
         }
     }
 

@@ -77,87 +77,87 @@ macro_rules! counts {
 
 /// Variables that count.
 pub(super) const COUNTS: &[Variable<GroupGetter>] = counts! {
-    "instances", "Instances (pods, else nodes, else addresses) that made the requests, the most of one shape.",
+    "instances", "Instances (pods, else nodes, else addresses) that sent the requests; the highest number of one shape.",
         |pattern| pattern.instances;
-    "starts", "LISTs with which an informer began: a WATCH of the same followed.",
+    "starts", "LISTs with which an informer started: a WATCH of the same collection followed.",
         |pattern| pattern.informers.starts;
-    "relists", "LISTs with which an informer began anew, as its WATCH had ended, expired or been refused.",
+    "relists", "LISTs with which an informer started again, because its WATCH had ended, expired or been refused.",
         |pattern| pattern.informers.relists();
-    "relistsExpired", "Of `relists`, those after a WATCH that was answered 410 or ended within a second, as one with a revision that is too old does.",
+    "relistsExpired", "Part of `relists`: those after a WATCH that got status 410 or ended within a second, as it does if its revision is too old.",
         |pattern| pattern.informers.relists_expired;
-    "relistsRefused", "Of `relists`, those after a WATCH that was refused with another status.",
+    "relistsRefused", "Part of `relists`: those after a WATCH that was refused with another status.",
         |pattern| pattern.informers.relists_refused;
-    "relistsEnded", "Of `relists`, those after a WATCH that had lived for a second or more.",
+    "relistsEnded", "Part of `relists`: those after a WATCH that had lasted for a second or more.",
         |pattern| pattern.informers.relists_ended;
-    "mostRelists", "The most times that one informer began anew.",
+    "mostRelists", "The most relists of one informer.",
         |pattern| pattern.informers.most_relists;
-    "mostRelistsInAnHour", "The most times within 60 minutes that one informer began anew as its WATCH had expired or been refused. Of instances that are addresses none are counted: behind one there may be many informers.",
+    "mostRelistsInAnHour", "The most relists of one informer within 60 minutes after its WATCH had expired or been refused. Instances that are addresses do not count, since many informers may share an address.",
         |pattern| pattern.informers.most_in_an_hour;
-    "startsTwice", "Starts at which an instance made the same whole LIST twice within ten seconds and no third time, and a WATCH followed.",
+    "startsTwice", "Starts at which an instance sent the same whole LIST twice within ten seconds and not a third time, and a WATCH followed.",
         |pattern| pattern.informers.twice;
-    "alone", "LISTs or GETs that were served and that no WATCH of the same followed within 30 s.",
+    "alone", "Served LISTs and GETs without a WATCH of the same collection or object within 30 s.",
         |pattern| pattern.polling.alone;
-    "polls", "Of `alone`, those that one instance made three times or more of one collection or object.",
+    "polls", "Part of `alone`: those that one instance sent three times or more for one collection or object.",
         |pattern| pattern.polling.reads;
-    "pollers", "Instances that poll, each counted for each collection or object that it polls.",
+    "pollers", "Instances that poll; an instance counts once for each collection or object that it polls.",
         |pattern| pattern.polling.pollers;
-    "pollInstances", "Instances that poll, each counted once, the most of one shape.",
+    "pollInstances", "Instances that poll, each counted once; the highest number of one shape.",
         |pattern| pattern.polling.instances;
     "pollTargets", "The most collections or objects that one instance polls.",
         |pattern| pattern.polling.most_targets;
     "mostPolls", "The most polls of one collection or object by one instance.",
         |pattern| pattern.polling.busiest.first().map_or(0, |busiest| busiest.reads);
-    "herds", "How often ten instances or more made the same LIST within seconds, four times as many as in an ordinary second.",
+    "herds", "How often ten instances or more sent the same LIST within seconds: four times as many as in an ordinary second.",
         |pattern| pattern.herds.count;
     "herdRequests", "LISTs of all herds.",
         |pattern| pattern.herds.requests;
     "herdInstances", "Instances of the greatest herd.",
         |pattern| pattern.herds.greatest.first().map_or(0, |herd| herd.instances);
-    "herdEtcdObjects", "Objects that etcd reads for the greatest herd, by the inventory; 0 where it is not known.",
+    "herdEtcdObjects", "Objects that etcd reads for the greatest herd, by the inventory; 0 if unknown.",
         |pattern| greatest_cost(pattern).etcd_objects.unwrap_or(0);
-    "herdEtcdBytes", "The bytes of these.",
+    "herdEtcdBytes", "Bytes that etcd reads for the greatest herd, by the inventory; 0 if unknown.",
         |pattern| greatest_cost(pattern).etcd_bytes.unwrap_or(0);
-    "herdReceivedBytes", "Bytes that the greatest herd can have received at most, by the inventory; 0 where it is not known.",
+    "herdReceivedBytes", "Upper bound of the bytes that the greatest herd received, by the inventory; 0 if unknown.",
         |pattern| greatest_cost(pattern).received_bytes.unwrap_or(0);
-    "chains", "LISTs of which a further page was asked for.",
+    "chains", "Paginated LISTs: those with a request for a further page.",
         |pattern| pattern.chains.count;
     "chainPages", "Pages of these LISTs.",
         |pattern| pattern.chains.pages;
-    "longestChain", "Pages of the longest of them.",
+    "longestChain", "Pages of the longest of these LISTs.",
         |pattern| pattern.chains.longest;
-    "chainsExpired", "Of them, those of which a page was answered 410, as its revision had expired.",
+    "chainsExpired", "Part of `chains`: those with a page that got status 410, because its revision had expired.",
         |pattern| pattern.chains.expired;
-    "chainsRestarted", "Of them, those that were begun again within a minute after a 410.",
+    "chainsRestarted", "Part of `chains`: those that started again within a minute after a 410.",
         |pattern| pattern.chains.restarted;
-    "inconsistentPages", "Pages that were read at the newest revision, as the first page's had expired.",
+    "inconsistentPages", "Pages that were read at the newest revision, because the first page's revision had expired.",
         |pattern| pattern.chains.inconsistent;
     "endedWatches", "WATCHes that ended.",
         |pattern| pattern.watching.ended;
-    "shortWatches", "WATCHes that were served and ended within 65 s, a little more than the minute after which many are cut.",
+    "shortWatches", "WATCHes that were served and ended within 65 s. Many are cut after a minute.",
         |pattern| pattern.watching.short;
     "mostShortWatches", "The most such WATCHes of one collection by one instance.",
         |pattern| pattern.watching.most_short;
     "mostShortInAnHour", "The most such WATCHes of one collection by one instance within 60 minutes.",
         |pattern| pattern.watching.most_short_in_an_hour;
-    "doubledWatches", "WATCHes that ran beside another of the same collection and selectors by the same pod or node for 30 s or more.",
+    "doubledWatches", "WATCHes that ran for 30 s or more in parallel with another one by the same pod or node, with the same collection and selectors.",
         |pattern| pattern.watching.beside;
-    "mostAtOnce", "The most such WATCHes at once; 0 if there were none.",
+    "mostAtOnce", "The most such WATCHes in parallel; 0 if there were none.",
         |pattern| pattern.watching.most_at_once;
-    "doubledInstances", "Pods or nodes that had more than one such WATCH at once.",
+    "doubledInstances", "Pods or nodes that had more than one such WATCH in parallel.",
         |pattern| pattern.watching.doubled_instances;
-    "mostOpenWatches", "The most WATCHes of any collection that one instance held open at the same time.",
+    "mostOpenWatches", "The most WATCHes of any collection that one instance had open at the same time.",
         |pattern| pattern.restarts.most_open;
-    "mostStarts", "The most times within 60 minutes that one instance started: its informers began together, and it had held no WATCH for some seconds.",
+    "mostStarts", "The most times that one instance started within 60 minutes: its informers started together, after some seconds without a WATCH.",
         |pattern| pattern.restarts.most_starts;
-    "mostUnendedStarts", "The same, if WATCHes whose ends are not in the log ended before the next start.",
+    "mostUnendedStarts", "As `mostStarts`, assuming that WATCHes without an end in the log ended before the next start.",
         |pattern| pattern.restarts.most_unended_starts;
-    "startInformers", "Informers that such a start begins, the most.",
+    "startInformers", "The most informers that such a start begins.",
         |pattern| pattern.restarts.informers;
     "restartedInstances", "Instances that started three times or more within 60 minutes.",
         |pattern| pattern.restarts.instances;
     "replacedPods", "The most pods of one ReplicaSet that started one after another: eight or more, and five for each that ran at the same time. 0 if there are none.",
         |pattern| pattern.restarts.replaced_pods;
-    "fallbacks", "WATCHes with sendInitialEvents that were refused, with a LIST of the same after them.",
+    "fallbacks", "WATCHes with sendInitialEvents that were refused, followed by a LIST of the same collection.",
         |pattern| pattern.watching.fallbacks;
 };
 
@@ -166,34 +166,31 @@ pub(super) const TIMES: &[Variable<GroupGetter>] = &[
     Variable {
         name: "pollSeconds",
         kind: Double,
-        doc: "Half of the pollers poll at this interval or a shorter one, in seconds: the median of their own medians. \
-              Of more than five it is up to 12.5 % too long.",
+        doc: "The median of the pollers' own median intervals, in seconds. With more than five pollers, up to 12.5 % too long.",
         get: |group| seconds(median(group, |poller| poller.median, |polling| &polling.medians)),
     },
     Variable {
         name: "fastestPollSeconds",
         kind: Double,
-        doc: "The median interval of the poller that polls most often, of those with five polls or more, in seconds; \
-              0 if there is none.",
+        doc: "The median interval of the poller that polls most often, in seconds. Only pollers with five polls or more count; 0 if there is none.",
         get: |group| seconds(group.pattern().polling.fastest.unwrap_or(0)),
     },
     Variable {
         name: "pollSpread",
         kind: Int,
-        doc: "How far the middle half of a poller's intervals is spread, in per cent of its median: 0 for a clock. Half \
-              of the pollers have this spread or less.",
+        doc: "The interquartile range of a poller's intervals, in percent of its median: 0 for a clock. The median over all pollers.",
         get: |group| Value::count(median(group, spread, |polling| &polling.spreads)),
     },
     Variable {
         name: "busiestPollSeconds",
         kind: Double,
-        doc: "Of the poller with the most polls, half of the intervals are no longer, in seconds.",
+        doc: "The median interval of the poller with the most polls, in seconds.",
         get: |group| seconds(busiest(group).map_or(0, |poller| poller.median)),
     },
     Variable {
         name: "busiestPollSpread",
         kind: Int,
-        doc: "The spread of that poller's intervals, as `pollSpread` tells it.",
+        doc: "The spread of that poller's intervals, as in `pollSpread`.",
         get: |group| Value::count(busiest(group).map_or(0, spread)),
     },
     Variable {
@@ -205,7 +202,7 @@ pub(super) const TIMES: &[Variable<GroupGetter>] = &[
     Variable {
         name: "herdSeconds",
         kind: Double,
-        doc: "Of the greatest herd, the time from its first LIST to its last, in seconds.",
+        doc: "The time from the first LIST of the greatest herd to its last, in seconds.",
         get: |group| {
             seconds(greatest(group).map_or(0, |herd| u64::try_from(herd.to - herd.from).unwrap_or(0)))
         },
@@ -223,15 +220,13 @@ pub(super) const TIMES: &[Variable<GroupGetter>] = &[
     Variable {
         name: "longestChainSeconds",
         kind: Double,
-        doc: "The longest time from the first page's arrival to the last page's end, in seconds.",
+        doc: "The longest time from the start of the first page to the end of the last page, in seconds.",
         get: |group| seconds(group.pattern().chains.longest_micros),
     },
     Variable {
         name: "nodeTtlSeconds",
         kind: Int,
-        doc: "How long a kubelet keeps a ConfigMap or Secret before it reads it again, as the number of nodes implies: \
-              0, 15, 30, 60, 300 or 600 s for up to 100, 500, 1,000, 2,000, 10,000 or more. Nodes are those of the \
-              inventory, or the most that one client was seen on.",
+        doc: "How long a kubelet caches a ConfigMap or Secret, as the number of nodes implies: 0, 15, 30, 60, 300 or 600 s for up to 100, 500, 1,000, 2,000, 10,000 or more. Nodes are those in the inventory, or the highest number that one client was seen on.",
         get: |group| Value::Int(node_ttl(group.totals.judged.cluster_nodes)),
     },
 ];

@@ -152,7 +152,7 @@ impl Permission {
                 let verbs = rbac_verbs(request.verb, subresource, hides_method, websockets_need_create)?;
                 let mut resource = resource.to_string();
                 if !subresource.is_empty() {
-                    write!(resource, "/{subresource}").expect("a String takes all");
+                    write!(resource, "/{subresource}").expect("writing to a String cannot fail");
                 }
                 (
                     verbs,
@@ -377,7 +377,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_verb_of_a_connection_is_that_of_its_method() {
+    fn connection_verbs_follow_the_http_method() {
         for (verb, subresource, hides_method, is_new, expected) in [
             (Verb::Create, "proxy", false, false, Some(("create", CreateVerb::No))),
             (Verb::Get, "proxy", false, true, Some(("get", CreateVerb::No))),

@@ -28,21 +28,18 @@ const fn key(name: &'static str, doc: &'static str) -> FileKey {
 
 /// The keys of a policy file. The JSON Schema is generated from this list.
 pub const KEYS: [FileKey; 11] = [
-    key("kubeVersion", "Version of kube-apiserver, as --kube-version."),
-    key("etcdVersion", "Version of etcd, as --etcd-version."),
+    key("kubeVersion", "Version of kube-apiserver; default for --kube-version."),
+    key("etcdVersion", "Version of etcd; default for --etcd-version."),
     key("featureGates", "Feature gates that differ from the version's defaults: name to true or false."),
-    key("uncached", "Resources without a watch cache, beside events."),
-    key("aggregated", "API groups that an aggregated server answers, beside the metrics APIs."),
+    key("uncached", "Resources without a watch cache, besides events."),
+    key("aggregated", "API groups that an aggregated server serves, besides the metrics APIs."),
     key("select", "Only these rules: ids, names, or families such as KT1. --select replaces it."),
     key("ignore", "Not these rules. --ignore adds to it."),
-    key(
-        "failOn",
-        "What a scan fails on, as --fail-on, which replaces it: a severity, a rule, or a kind of request.",
-    ),
+    key("failOn", "What a scan fails on: a severity, a rule, or a kind of request. --fail-on replaces it."),
     key("rules", "By id or name: the severity of a rule's findings, and its thresholds."),
     key(
         "suppressions",
-        "Findings that are known and accepted: by rule, client and shape, with a reason and the day on which they expire.",
+        "Accepted findings: by rule, client and shape, with a reason and the last day on which the suppression is valid.",
     ),
     key(
         "sources",
@@ -62,14 +59,14 @@ pub const SUPPRESSION_KEYS: [FileKey; 5] = [
         "shape",
         "The shape as the report names it, such as 'list pods cluster-wide'; * stands for anything. Without it, every shape.",
     ),
-    FileKey { name: "reason", required: true, doc: "Why it is accepted." },
-    FileKey { name: "expires", required: true, doc: "The last day on which it holds: 2027-03-31." },
+    FileKey { name: "reason", required: true, doc: "Why the findings are accepted." },
+    FileKey { name: "expires", required: true, doc: "The last day on which it is valid: 2027-03-31." },
 ];
 
 /// The keys of an entry of `rules`.
 pub const SETTING_KEYS: [FileKey; 2] = [
     key("severity", "The severity of all its findings."),
-    key("thresholds", "Its thresholds, by name, in place of its own."),
+    key("thresholds", "Its thresholds, by name. They replace the rule's own values."),
 ];
 
 /// Words for `failOn` besides rules: minimum severities, and kinds of requests.
@@ -154,14 +151,14 @@ impl Suppression {
     pub fn covers(&self, rule: &Rule, facts: &RowFacts<'_>) -> bool {
         let client = |pattern: &Regex| is_client(pattern, facts.client);
         !self.is_expired
-            && rule.is_meant(&self.rule)
+            && rule.is_selected_by(&self.rule)
             && self.client_pattern.as_ref().is_none_or(client)
             && self.shape_pattern.as_ref().is_none_or(|pattern| pattern.is_match(&facts.key.name()))
     }
 
     #[must_use]
     pub fn covers_input(&self, rule: &Rule) -> bool {
-        !self.is_expired && rule.is_meant(&self.rule) && self.client.is_none() && self.shape.is_none()
+        !self.is_expired && rule.is_selected_by(&self.rule) && self.client.is_none() && self.shape.is_none()
     }
 }
 
@@ -189,7 +186,7 @@ impl Policy {
     /// Applies the policy's severities and thresholds to the rules.
     pub fn apply(&self, rules: &mut RuleSet) {
         for setting in &self.settings {
-            for rule in rules.rules.iter_mut().filter(|rule| rule.is_meant(&setting.rule)) {
+            for rule in rules.rules.iter_mut().filter(|rule| rule.is_selected_by(&setting.rule)) {
                 rule.fixed_severity = setting.severity.or(rule.fixed_severity);
                 for (name, value) in &setting.thresholds {
                     if let Some(own) = rule.thresholds.iter_mut().find(|(own, _)| own == name) {
@@ -349,8 +346,9 @@ impl PolicyReader<'_> {
         number: f64,
         at: FilePosition,
     ) -> bool {
-        let meant: Vec<&Rule> = self.rules.rules.iter().filter(|one| one.is_meant(&rule.value)).collect();
-        let all = || meant.iter().flat_map(|rule| &rule.thresholds);
+        let selected: Vec<&Rule> =
+            self.rules.rules.iter().filter(|one| one.is_selected_by(&rule.value)).collect();
+        let all = || selected.iter().flat_map(|rule| &rule.thresholds);
         let Some((_, default)) = all().find(|(own, _)| *own == name.value) else {
             let known: Vec<&str> = all().map(|(own, _)| own.as_str()).collect();
             let hint =

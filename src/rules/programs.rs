@@ -179,7 +179,7 @@ impl Programs {
             members.dedup();
             if members.len() > 1 {
                 by_client_id.extend(client_ids.iter().map(|(_, client_id)| (*client_id, number(all.len()))));
-                let client = together(&name, &members, judged);
+                let client = merged(&name, &members, judged);
                 all.push(Program { name, members, client });
             }
         }
@@ -212,7 +212,7 @@ pub fn in_a_sentence<'a>(
 }
 
 /// Merges several clients into one.
-fn together(name: &ProgramName, members: &[usize], judged: &JudgedClients) -> ClientSummary {
+fn merged(name: &ProgramName, members: &[usize], judged: &JudgedClients) -> ClientSummary {
     let all = || members.iter().map(|index| &judged.clients[*index]);
     let first = &judged.clients[members[0]];
     let mut client = ClientSummary {

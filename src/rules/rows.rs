@@ -11,7 +11,7 @@ use super::facts::{CLIENT, REQUEST, RowFacts, SERVER};
 use super::group::ClientTotals;
 use super::names::{Root, VariableRef};
 use super::programs::Programs;
-use super::rule::{GroupBy, Rule};
+use super::rule::{Rule, RuleGroupBy};
 use super::value::Value;
 use crate::apiserver::ServedFrom;
 use crate::judged::{ClientSummary, JudgedClients, ShapeKey};
@@ -28,13 +28,13 @@ pub(super) struct Rows<'a> {
     pub(super) clients: Vec<u32>,
     pub(super) programs: Programs,
     columns: HashMap<VariableRef, FactColumn, FxBuildHasher>,
-    orders: Vec<(GroupBy, GroupedRows)>,
+    orders: Vec<(RuleGroupBy, GroupedRows)>,
 }
 
 /// The rows by group: pairs of group number and row. Rows of a group are adjacent and in row order.
 pub(super) type GroupedRows = Vec<(u32, u32)>;
 
-/// The ids of what a row shares with other rows.
+/// A row's ids. Rows with the same data share an id.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RowIds {
     /// Index of the client.
@@ -76,11 +76,12 @@ pub(super) struct FactColumn {
 
 impl<'a> Rows<'a> {
     pub(super) fn new(judged: &'a JudgedClients, rules: &[Rule]) -> Self {
-        let (totals, placed) = rayon::join(|| ClientTotals::new(judged), || IndexedRows::new(judged));
-        let IndexedRows { facts, ids, requests, clients } = placed;
-        let parts =
+        let (totals, indexed) = rayon::join(|| ClientTotals::new(judged), || IndexedRows::new(judged));
+        let IndexedRows { facts, ids, requests, clients } = indexed;
+        let conjuncts =
             rules.iter().filter_map(|rule| rule.matches.as_ref()).flat_map(|matches| &matches.conjuncts);
-        let mut wanted: Vec<VariableRef> = parts.flat_map(|part| part.names.iter().copied()).collect();
+        let mut wanted: Vec<VariableRef> =
+            conjuncts.flat_map(|conjunct| conjunct.names.iter().copied()).collect();
         wanted.sort_unstable();
         wanted.dedup();
         let column = |name: VariableRef| {
@@ -95,7 +96,7 @@ impl<'a> Rows<'a> {
         let columns: Vec<(VariableRef, FactColumn)> =
             wanted.into_par_iter().map(|name| (name, column(name))).collect();
         let columns = columns.into_iter().collect();
-        let mut groupings: Vec<GroupBy> = Vec::new();
+        let mut groupings: Vec<RuleGroupBy> = Vec::new();
         for rule in rules.iter().filter(|rule| !rule.group_by.input) {
             let by = of_clients(rule.group_by);
             if !groupings.contains(&by) {
@@ -108,10 +109,10 @@ impl<'a> Rows<'a> {
     }
 
     /// The rows, grouped as a rule's `groupBy` says.
-    pub(super) fn order(&self, by: GroupBy) -> &GroupedRows {
+    pub(super) fn order(&self, by: RuleGroupBy) -> &GroupedRows {
         let by = of_clients(by);
         let order = self.orders.iter().find(|(known, _)| *known == by);
-        &order.expect("there is one for each rule").1
+        &order.expect("each rule has its order").1
     }
 
     /// The column of a variable that a rule's `match` uses.
@@ -121,11 +122,11 @@ impl<'a> Rows<'a> {
 }
 
 /// `groupBy` for the rows of each client. Programs are grouped separately.
-fn of_clients(by: GroupBy) -> GroupBy {
-    GroupBy { program: false, ..by }
+fn of_clients(by: RuleGroupBy) -> RuleGroupBy {
+    RuleGroupBy { program: false, ..by }
 }
 
-fn order(by: GroupBy, ids: &[RowIds], requests: &[(u32, u32)]) -> GroupedRows {
+fn order(by: RuleGroupBy, ids: &[RowIds], requests: &[(u32, u32)]) -> GroupedRows {
     let key = |ids: &RowIds| -> u64 {
         // A shape has one resource, so its number is enough. Rows are created by shape, so this is nearly their
         // order.
@@ -166,7 +167,7 @@ struct IndexedRows<'a> {
 impl<'a> IndexedRows<'a> {
     fn new(judged: &'a JudgedClients) -> Self {
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        let mut placed = Self::default();
+        let mut indexed = Self::default();
         let mut requests: HashMap<_, u32, FxBuildHasher> = HashMap::default();
         let mut resources: HashMap<&str, u32, FxBuildHasher> = HashMap::default();
         let mut clients: HashMap<&str, u32, FxBuildHasher> = HashMap::default();
@@ -174,31 +175,31 @@ impl<'a> IndexedRows<'a> {
         for (client_index, client) in judged.clients.iter().enumerate() {
             clients.clear();
             let mut shapes = ShapeIds { alike: Vec::new(), next: shape };
-            let upgraded = has_versions(client);
+            let is_upgraded = has_versions(client);
             for (key, entry) in &client.entries {
-                let shape = shapes.number(key, upgraded);
+                let shape = shapes.number(key, is_upgraded);
                 let spec = entry.asked.as_deref().map(std::ptr::from_ref);
                 // Shape keys and requests are interned, so pointers identify them.
                 let request_id = (std::ptr::from_ref(&**key), spec, entry.certainty(), entry.long_running);
-                let row = number(placed.facts.len());
+                let row = number(indexed.facts.len());
                 let request_id = *requests.entry(request_id).or_insert_with(|| {
                     let next = number(resources.len());
                     let resource = key.resource.as_deref().unwrap_or_default();
-                    placed.requests.push((row, *resources.entry(resource).or_insert(next)));
-                    number(placed.requests.len() - 1)
+                    indexed.requests.push((row, *resources.entry(resource).or_insert(next)));
+                    number(indexed.requests.len() - 1)
                 });
                 for one in &entry.rows {
                     let client_id = *clients.entry(&one.product).or_insert_with(|| {
-                        placed.clients.push(number(placed.facts.len()));
-                        number(placed.clients.len() - 1)
+                        indexed.clients.push(number(indexed.facts.len()));
+                        number(indexed.clients.len() - 1)
                     });
-                    placed.facts.push(RowFacts::new(judged, client, (key, entry), one));
-                    placed.ids.push(RowIds { client: number(client_index), shape, request_id, client_id });
+                    indexed.facts.push(RowFacts::new(judged, client, (key, entry), one));
+                    indexed.ids.push(RowIds { client: number(client_index), shape, request_id, client_id });
                 }
             }
             shape = shapes.next;
         }
-        placed
+        indexed
     }
 }
 
@@ -220,12 +221,12 @@ impl<'a> ShapeIds<'a> {
     ///
     /// After an upgrade, a request has one shape for each server version. These shapes get the same number, so
     /// that rules evaluate them together.
-    fn number(&mut self, key: &'a ShapeKey, upgraded: bool) -> u32 {
-        if !upgraded {
+    fn number(&mut self, key: &'a ShapeKey, is_upgraded: bool) -> u32 {
+        if !is_upgraded {
             self.next += 1;
             return self.next - 1;
         }
-        if self.alike.last().is_some_and(|(before, _)| !asks_same(before, key)) {
+        if self.alike.last().is_some_and(|(before, _)| !has_same_request(before, key)) {
             self.alike.clear();
         }
         let end = |key: &ShapeKey| (key.served_from == ServedFrom::Rejected, key.rejected);
@@ -240,7 +241,7 @@ impl<'a> ShapeIds<'a> {
     }
 }
 
-fn asks_same(one: &ShapeKey, other: &ShapeKey) -> bool {
+fn has_same_request(one: &ShapeKey, other: &ShapeKey) -> bool {
     (one.verb, one.scope) == (other.verb, other.scope)
         && one.resource == other.resource
         && one.subresource == other.subresource

@@ -61,7 +61,7 @@ impl FromStr for Severity {
 /// How a rule groups rows: the `groupBy` of its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "they are independent choices")]
-pub struct GroupBy {
+pub struct RuleGroupBy {
     /// The whole input, without clients.
     pub input: bool,
     /// By user agent product.
@@ -74,15 +74,15 @@ pub struct GroupBy {
     pub program: bool,
 }
 
-impl GroupBy {
+impl RuleGroupBy {
     /// The allowed words of `groupBy`.
     pub const WORDS: [&str; 6] = ["client", "product", "resource", "shape", "program", "input"];
 
     /// The words of `groupBy` for this grouping.
     pub fn words(self) -> impl Iterator<Item = &'static str> {
         let Self { input, product, resource, shape, program } = self;
-        let meant = [!input, product, resource, shape, program, input];
-        Self::WORDS.into_iter().zip(meant).filter(|(_, meant)| *meant).map(|(word, _)| word)
+        let selected = [!input, product, resource, shape, program, input];
+        Self::WORDS.into_iter().zip(selected).filter(|(_, selected)| *selected).map(|(word, _)| word)
     }
 }
 
@@ -123,7 +123,7 @@ impl Audience {
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
-            Self::NodeAgent => "agents that ask for the pods of their node",
+            Self::NodeAgent => "agents that request the pods of their node",
             Self::Job => "backup tools and one-shot jobs",
             Self::Viewer => "dashboards, K9s, Lens",
             Self::Library(library) => library.as_str(),
@@ -181,7 +181,7 @@ pub struct Rule {
     /// Selects rows; `None` selects all.
     pub matches: Option<Condition>,
     /// How a rule groups rows: the `groupBy` of its file.
-    pub group_by: GroupBy,
+    pub group_by: RuleGroupBy,
     /// Named numbers for levels.
     pub thresholds: Vec<(String, f64)>,
     /// Conditions for each severity, the highest severity first.
@@ -209,7 +209,7 @@ pub struct Rule {
 
 /// Whether a word selects a rule: its id, name, or family.
 #[must_use]
-pub fn is_meant(word: &str, id: &str, name: &str) -> bool {
+pub fn word_selects(word: &str, id: &str, name: &str) -> bool {
     name == word || id == word || is_family(word) && id.starts_with(word)
 }
 
@@ -225,7 +225,7 @@ impl Rule {
             let reading = std::thread::Builder::new()
                 .stack_size(STACK)
                 .spawn_scoped(scope, || Self::parse_here(file, source, CheckLevel::Full, errors))
-                .expect("where kubetoll runs there are threads");
+                .expect("the system can start a thread");
             reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })
     }
@@ -237,7 +237,7 @@ impl Rule {
     pub(super) fn parse_embedded(file: &str, source: &str) -> Self {
         let mut errors = FileErrors::default();
         Self::parse_here(file, source, CheckLevel::Embedded, &mut errors)
-            .unwrap_or_else(|| panic!("the embedded rules are checked by a test: {errors}"))
+            .unwrap_or_else(|| panic!("an embedded rule is invalid: {errors}"))
     }
 
     fn parse_here(file: &str, source: &str, level: CheckLevel, errors: &mut FileErrors) -> Option<Self> {
@@ -260,16 +260,16 @@ impl Rule {
 
     /// Whether a word of `--select` or `--ignore` selects the rule: its id, its name, or its family (`KT1`).
     #[must_use]
-    pub fn is_meant(&self, word: &str) -> bool {
-        is_meant(word, &self.id, &self.name)
+    pub fn is_selected_by(&self, word: &str) -> bool {
+        word_selects(word, &self.id, &self.name)
     }
 
     /// The roots of variables that levels may use.
-    pub(super) fn level_roots(group_by: GroupBy) -> &'static [Root] {
+    pub(super) fn level_roots(group_by: RuleGroupBy) -> &'static [Root] {
         match group_by {
-            GroupBy { input: true, .. } => &[Root::Input, Root::Threshold],
+            RuleGroupBy { input: true, .. } => &[Root::Input, Root::Threshold],
             // All rows of such a group have one shape, so `request.*` has one value.
-            GroupBy { shape: true, .. } => {
+            RuleGroupBy { shape: true, .. } => {
                 &[Root::Stats, Root::Threshold, Root::Client, Root::Request, Root::Server]
             }
             _ => &[Root::Stats, Root::Threshold, Root::Client, Root::Server],

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::names::Root;
 use super::policy;
-use super::rule::{Audience, GroupBy, ID, NAME, Severity};
+use super::rule::{Audience, ID, NAME, RuleGroupBy, Severity};
 use super::rule_file::{self, FileKey, LEVELS};
 use super::set::RuleSet;
 use super::sources::SOURCE_KEYS;
@@ -24,7 +24,7 @@ pub fn rule() -> Value {
             "name" => json!({ "type": "string", "pattern": NAME }),
             "summary" => json!({ "type": "string", "pattern": "^[^\\n]+$" }),
             "match" => condition(&rows),
-            "groupBy" => one_or_more(&json!({ "enum": GroupBy::WORDS })),
+            "groupBy" => one_or_more(&json!({ "enum": RuleGroupBy::WORDS })),
             "thresholds" => json!({
                 "type": "object", "minProperties": 1, "additionalProperties": { "type": "number", "minimum": 0 },
                 "propertyNames": { "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" },
@@ -43,7 +43,7 @@ pub fn rule() -> Value {
     });
     let mut schema = object(properties.collect(), &rule_file::KEYS);
     schema["$defs"] = json!({ "fix": one_fix() });
-    titled(schema, "A rule of kubetoll", "docs/rules/README.md tells how to write one.")
+    titled(schema, "A rule of kubetoll", "docs/rules/README.md explains how to write one.")
 }
 
 /// The schema of a policy file, with the names of these rules.
@@ -66,7 +66,7 @@ pub fn policy(rules: &RuleSet) -> Value {
         (key.name.to_owned(), described(form, key.doc))
     });
     let schema = object(properties.collect(), &policy::KEYS);
-    titled(schema, "A policy file of kubetoll", "docs/policy.md tells what it is for.")
+    titled(schema, "A policy file of kubetoll", "docs/policy.md explains how to use one.")
 }
 
 fn text() -> Value {
@@ -147,7 +147,7 @@ fn fix() -> Value {
 
 fn one_fix() -> Value {
     let when =
-        described(condition(&[Root::Client, Root::Request, Root::Server]), "When the text is taken: CEL.");
+        described(condition(&[Root::Client, Root::Request, Root::Server]), "When the text is used: CEL.");
     let case = json!({
         "type": "object", "properties": { "when": when, "text": text() },
         "required": ["text"], "additionalProperties": false,
@@ -215,7 +215,7 @@ mod tests {
     use crate::rules::names::VariableScope;
 
     #[test]
-    fn examples_are_conditions() {
+    fn schema_examples_compile() {
         let roots = [Root::Client, Root::Request, Root::Server, Root::Stats, Root::Input];
         let form = condition(&roots);
         let examples = form["examples"].as_array().expect("examples");

@@ -109,8 +109,8 @@ impl RuleSet {
         for word in select.iter().chain(ignore) {
             self.known(word)?;
         }
-        let meant = |rule: &Rule, words: &[String]| words.iter().any(|word| rule.is_meant(word));
-        self.rules.retain(|rule| (select.is_empty() || meant(rule, select)) && !meant(rule, ignore));
+        let selected = |rule: &Rule, words: &[String]| words.iter().any(|word| rule.is_selected_by(word));
+        self.rules.retain(|rule| (select.is_empty() || selected(rule, select)) && !selected(rule, ignore));
         Ok(())
     }
 
@@ -119,7 +119,7 @@ impl RuleSet {
     /// # Errors
     /// A message with the expected words.
     pub fn known(&self, word: &str) -> Result<(), String> {
-        if self.rules.iter().any(|rule| rule.is_meant(word)) {
+        if self.rules.iter().any(|rule| rule.is_selected_by(word)) {
             return Ok(());
         }
         let hint = if is_family(word) || word.is_empty() {
@@ -205,7 +205,7 @@ mod tests {
     use crate::rules::condition::Condition;
 
     #[test]
-    fn the_embedded_rules_are_right() {
+    fn embedded_rules_are_valid() {
         let mut errors = FileErrors::default();
         let rules: Vec<Rule> =
             EMBEDDED.iter().filter_map(|(file, text)| Rule::parse(file, text, &mut errors)).collect();
@@ -222,7 +222,7 @@ mod tests {
     }
 
     /// Verbs that a fix may begin with.
-    const STEPS: &str = "Add Ask Begin Cache Call Change Check Compare Correct Create Delete Do Drop Exclude Find Give Grant Keep Leave \
+    const STEPS: &str = "Add Ask Begin Cache Call Change Check Close Compare Correct Create Delete Do Drop Exclude Find Give Grant Keep Leave \
                          Lengthen Let List LIST Log Look Make Move Name Pass Pause Process Put Raise Read Record Reduce \
                          Register Remove Renew Replace Request Return Run See Send Set Share Skip Spread Start Stop Switch Take Treat Turn \
                          Upgrade Use WATCH Wait Watch Work Write";

@@ -52,7 +52,7 @@ pub(super) fn read(node: YamlNode, reader: &mut Reader<'_>) -> Vec<ClientSource>
     match node.content {
         YamlValue::List(list) => list.into_iter().filter_map(|node| source(node, reader)).collect(),
         other => {
-            reader.say(node.at, format!("sources must be a list, and this is {}", other.kind()));
+            reader.say(node.at, format!("sources must be a list, not {}", other.kind()));
             Vec::new()
         }
     }
@@ -81,7 +81,7 @@ fn source(node: YamlNode, reader: &mut Reader<'_>) -> Option<ClientSource> {
     }
     let client = client?;
     let Ok(pattern) = Regex::new(&pattern(&client.value)) else {
-        reader.say(client.at, "is too long");
+        reader.say(client.at, "the pattern is too long; shorten it");
         return None;
     };
     Some(ClientSource { client: client.value, path: path?, line: line?, at, pattern })

@@ -30,8 +30,8 @@ fn millis(micros: Option<u64>) -> Value<'static> {
     Value::count(micros.unwrap_or(0) / 1_000)
 }
 
-fn answers(group: &Group<'_>, is_wanted: impl Fn(u16) -> bool) -> Value<'static> {
-    Value::count(group.answers(is_wanted))
+fn responses(group: &Group<'_>, is_wanted: impl Fn(u16) -> bool) -> Value<'static> {
+    Value::count(group.responses(is_wanted))
 }
 
 /// The number of minutes that the peak is averaged over; 0 if it is one minute.
@@ -57,13 +57,13 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
     Variable {
         name: "shareOfRequests",
         kind: Double,
-        doc: "Per cent of all requests in the log.",
+        doc: "Percent of all requests in the log.",
         get: |group| percent(group.requests(), group.totals.requests),
     },
     Variable {
         name: "shareOfEtcdReads",
         kind: Double,
-        doc: "Per cent of all LISTs and GETs in the log that etcd answered.",
+        doc: "Percent of all LISTs and GETs from etcd in the log.",
         get: |group| {
             let reads = group.rows.iter().filter(|facts| facts.key.reads_etcd());
             percent(reads.map(|facts| group.totals.judged.requests(facts.row)).sum(), group.totals.etcd_reads)
@@ -72,19 +72,19 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
     Variable {
         name: "peakPerMinute",
         kind: Double,
-        doc: "Requests in the minute with the most. Of a row that was active in more than 1,536 minutes, the mean of a wider window: see `stats.peakMeanMinutes`.",
+        doc: "Requests in the busiest minute. For a row that was active in more than 1,536 minutes, the mean of a wider window: see `stats.peakMeanMinutes`.",
         get: |group| group.rate().map_or(Value::Double(0.0), |rate| tenths(rate.peak, rate.window_minutes)),
     },
     Variable {
         name: "peakMeanMinutes",
         kind: Int,
-        doc: "Of how many minutes `stats.peakPerMinute` is a mean; 0 where it is of one minute. A message that names that peak ends with it.",
+        doc: "How many minutes `stats.peakPerMinute` is the mean of; 0 if it is one minute. A message that uses this peak ends with a note about it.",
         get: |group| Value::count(peak_mean_minutes(group)),
     },
     Variable {
         name: "perMinute",
         kind: Double,
-        doc: "Requests over the minutes with at least one.",
+        doc: "Requests per minute, over the minutes with at least one.",
         get: |group| tenths(group.requests(), active_minutes(group)),
     },
     Variable {
@@ -102,15 +102,13 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
     Variable {
         name: "targets",
         kind: Int,
-        doc: "Distinct paths with their field selectors: objects for gets, updates, patches, deletes and watches of \
-              one object; namespaces for lists in a namespace; kubelets for the Events that they write. Above 64, an \
-              estimate.",
+        doc: "Distinct paths with their field selectors: objects for gets, updates, patches, deletes and watches of one object; namespaces for LISTs in a namespace; kubelets for the Events that they write. Above 64, an estimate.",
         get: |group| Value::count(group.targets().distinct()),
     },
     Variable {
         name: "busiestTarget",
         kind: Int,
-        doc: "Requests for the target that was asked most. Above 64 targets, an estimate that finds one that is asked far more often than others.",
+        doc: "Requests for the target with the most. Above 64 targets, an estimate that finds a target only if it has far more requests than others.",
         get: |group| Value::count(group.targets().busiest()),
     },
     Variable {
@@ -122,8 +120,7 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
     Variable {
         name: "busiestNode",
         kind: Text,
-        doc: "Where the targets are kubelets (Events that they write): the node of the kubelet with the most requests, if \
-              the log names it; else empty.",
+        doc: "If the targets are kubelets (for the Events that they write): the node of the kubelet with the most requests, if the log names it; else empty.",
         get: |group| {
             let (kubelets, targets) = (&group.leading().client.kubelets, group.targets());
             let requests = kubelets.iter().map(|name| (targets.requests_for(stable_hash(&**name)), name));
@@ -135,104 +132,103 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
     Variable {
         name: "unauthorized",
         kind: Int,
-        doc: "Answers 401.",
-        get: |group| answers(group, |status| status == 401),
+        doc: "Responses with status 401.",
+        get: |group| responses(group, |status| status == 401),
     },
     Variable {
         name: "forbidden",
         kind: Int,
-        doc: "Answers 403.",
-        get: |group| answers(group, |status| status == 403),
+        doc: "Responses with status 403.",
+        get: |group| responses(group, |status| status == 403),
     },
     Variable {
         name: "refusedByAdmission",
         kind: Int,
-        doc: "Answers 403 to requests that authorization allowed: admission refused them (a quota, Pod Security, a webhook, a \
-              namespace that is being terminated).",
+        doc: "Responses with status 403 to requests that authorization allowed. Admission refused them: a quota, Pod Security, a webhook, a namespace that is being terminated.",
         get: |group| Value::count(group.sum(|row| row.rare().refused_by_admission)),
     },
     Variable {
         name: "notFound",
         kind: Int,
-        doc: "Answers 404.",
-        get: |group| answers(group, |status| status == 404),
+        doc: "Responses with status 404.",
+        get: |group| responses(group, |status| status == 404),
     },
     Variable {
         name: "conflicts",
         kind: Int,
-        doc: "Answers 409.",
-        get: |group| answers(group, |status| status == 409),
+        doc: "Responses with status 409.",
+        get: |group| responses(group, |status| status == 409),
     },
     Variable {
         name: "gone",
         kind: Int,
-        doc: "Answers 410.",
-        get: |group| answers(group, |status| status == 410),
+        doc: "Responses with status 410.",
+        get: |group| responses(group, |status| status == 410),
     },
     Variable {
         name: "invalid",
         kind: Int,
-        doc: "Answers 400, 405, 406, 413, 415 and 422.",
-        get: |group| answers(group, |status| matches!(status, 400 | 405 | 406 | 413 | 415 | 422)),
+        doc: "Responses with status 400, 405, 406, 413, 415 and 422.",
+        get: |group| responses(group, |status| matches!(status, 400 | 405 | 406 | 413 | 415 | 422)),
     },
     Variable {
         name: "throttled",
         kind: Int,
-        doc: "Answers 429.",
-        get: |group| answers(group, |status| status == 429),
+        doc: "Responses with status 429.",
+        get: |group| responses(group, |status| status == 429),
     },
     Variable {
         name: "timeouts",
         kind: Int,
-        doc: "Answers 504.",
-        get: |group| answers(group, |status| status == 504),
+        doc: "Responses with status 504.",
+        get: |group| responses(group, |status| status == 504),
     },
     Variable {
         name: "clientErrors",
         kind: Int,
-        doc: "Answers 4xx.",
-        get: |group| answers(group, |status| status / 100 == 4),
+        doc: "Responses with status 4xx.",
+        get: |group| responses(group, |status| status / 100 == 4),
     },
     Variable {
         name: "serverErrors",
         kind: Int,
-        doc: "Answers 5xx.",
-        get: |group| answers(group, |status| status / 100 == 5),
+        doc: "Responses with status 5xx.",
+        get: |group| responses(group, |status| status / 100 == 5),
     },
     Variable {
         name: "noStatus",
         kind: Int,
-        doc: "Requests that ended, of which no status is recorded.",
-        get: |group| answers(group, |status| status == 0),
+        doc: "Requests that ended without a recorded status.",
+        get: |group| responses(group, |status| status == 0),
     },
     Variable {
         name: "unfinished",
         kind: Int,
-        doc: "Requests that were seen to arrive and not to end, long-running ones left out; 0 where the log has no RequestReceived.",
+        doc: "Requests with a RequestReceived event but without a ResponseComplete event, without long-running ones. 0 if the log has no RequestReceived events.",
         get: |group| Value::count(group.unfinished()),
     },
     Variable {
         name: "open",
         kind: Int,
-        doc: "Long-running requests that were not seen to end.",
+        doc: "Long-running requests whose end is not in the log.",
         get: |group| Value::count(group.sum(crate::ledger::Row::open)),
     },
     Variable {
         name: "over59s",
         kind: Int,
-        doc: "Requests that took 59 s or more, long-running ones left out. The server gives up at 60.",
+        doc: "Requests that took 59 s or more, without long-running ones. The server times out at 60 s.",
         get: |group| Value::count(group.sum(|row| row.over_59s)),
     },
     Variable {
         name: "p50Millis",
         kind: Int,
-        doc: "Half of the requests took no longer, in milliseconds; lifetimes for long-running ones.",
+        doc: "The median duration, in milliseconds. For long-running requests, the median lifetime.",
         get: |group| millis(group.latency().percentile(50)),
     },
     Variable {
         name: "p99Millis",
         kind: Int,
-        doc: "99 of 100 requests took no longer, in milliseconds.",
+        doc: "The 99th percentile of the durations, in milliseconds.",
         get: |group| millis(group.latency().percentile(99)),
     },
     Variable {
@@ -244,7 +240,7 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
     Variable {
         name: "maxItems",
         kind: Int,
-        doc: "The most objects in one answer, where the log counts them (traces of slow requests); else 0.",
+        doc: "The most objects in one response, if the log counts them (traces of slow requests); else 0.",
         get: |group| {
             Value::count(group.rows.iter().map(|facts| facts.row.rare().items.max).max().unwrap_or(0))
         },
@@ -252,37 +248,37 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
     Variable {
         name: "hasInventory",
         kind: Bool,
-        doc: "`--inventory` was given: then the following six tell the cost of requests, as far as it holds their resource.",
+        doc: "`--inventory` was given. Then the following six estimate the cost of requests for the resources that it has.",
         get: |group| Value::Bool(group.rows.iter().any(|facts| facts.cost.is_some())),
     },
     Variable {
         name: "etcdObjects",
         kind: Int,
-        doc: "Objects that etcd reads for all requests, by the inventory; 0 where it is not known.",
+        doc: "Objects that etcd reads for all requests, by the inventory; 0 if unknown.",
         get: |group| Value::count(group.cost().etcd.objects),
     },
     Variable {
         name: "etcdBytes",
         kind: Int,
-        doc: "Bytes that etcd reads for all requests, by the inventory; 0 where it is not known.",
+        doc: "Bytes that etcd reads for all requests, by the inventory; 0 if unknown.",
         get: |group| Value::count(group.cost().etcd.bytes),
     },
     Variable {
         name: "filteredObjects",
         kind: Int,
-        doc: "Objects that the apiserver goes through for all requests, by the inventory; 0 where it is not known.",
+        doc: "Objects that the apiserver filters for all requests, by the inventory; 0 if unknown.",
         get: |group| Value::count(group.cost().filtered.objects),
     },
     Variable {
         name: "receivedBytes",
         kind: Int,
-        doc: "Bytes that the client can have received at most, as the objects are stored, by the inventory; 0 where it is not known.",
+        doc: "Upper bound of the bytes that the client received, in the size of the stored objects, by the inventory; 0 if unknown.",
         get: |group| Value::count(group.cost().received.bytes),
     },
     Variable {
         name: "objectsPerRequest",
         kind: Int,
-        doc: "Objects that the costliest request makes etcd read or, if it reads none, the apiserver go through, by the inventory; 0 where it is not known.",
+        doc: "Objects that etcd reads for the costliest request, by the inventory; 0 if unknown. If etcd reads none, objects that the apiserver filters.",
         get: |group| {
             let works = group.rows.iter().filter_map(|facts| facts.entry.work.as_deref());
             let objects =
@@ -293,19 +289,19 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
     Variable {
         name: "seats",
         kind: Int,
-        doc: "The most seats of one request, as API Priority and Fairness of this version estimates it from the inventory; 0 where it is not known.",
+        doc: "The most seats of one request, as API Priority and Fairness of this version estimates it from the inventory; 0 if unknown.",
         get: |group| Value::count(group.cost().max_seats),
     },
     Variable {
         name: "agree",
         kind: Int,
-        doc: "Slow reads of which the server's own measurement fits the verdict.",
+        doc: "Slow reads whose latency annotations agree with the verdict.",
         get: |group| Value::count(group.rows.iter().map(|facts| facts.agreement.agree).sum()),
     },
     Variable {
         name: "contradict",
         kind: Int,
-        doc: "Slow reads of which the server's own measurement contradicts the verdict, and requests that were served though the model refuses them.",
+        doc: "Slow reads whose latency annotations contradict the verdict, and served requests that the server should reject by the verdict.",
         get: |group| Value::count(group.rows.iter().map(|facts| facts.agreement.contradict).sum()),
     },
     Variable {
@@ -328,31 +324,31 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
     Variable {
         name: "slowMillis",
         kind: Int,
-        doc: "Time of these requests, as the server measured it, in milliseconds.",
+        doc: "Total time of the requests in `measuredSlow`, as the server measured it, in milliseconds.",
         get: |group| Value::count(group.sum(|row| row.rare().observed.total_micros) / 1_000),
     },
     Variable {
         name: "webhookMillis",
         kind: Int,
-        doc: "Time of these requests in mutating and validating admission webhooks, in milliseconds.",
+        doc: "Time of the requests in `measuredSlow` in mutating and validating admission webhooks, in milliseconds.",
         get: |group| Value::count(group.sum(|row| row.rare().observed.webhook_micros) / 1_000),
     },
     Variable {
         name: "mostlyWebhooks",
         kind: Int,
-        doc: "Of these requests, those that spent half of their time or more in admission webhooks.",
+        doc: "Requests in `measuredSlow` that spent half of their time or more in admission webhooks.",
         get: |group| Value::count(group.sum(|row| row.rare().observed.mostly_webhooks)),
     },
     Variable {
         name: "etcdSlowReads",
         kind: Int,
-        doc: "Slow reads in etcd's own log (`--etcd-log`) during which LISTs of the group that may have read the collection from etcd were under way; 0 without that log.",
+        doc: "Slow reads in etcd's own log (`--etcd-log`) that overlap with LISTs of the group that may have read the collection from etcd; 0 without that log.",
         get: |group| Value::count(group.slow_reads().map_or(0, |reads| reads.reads)),
     },
     Variable {
         name: "watches",
         kind: Int,
-        doc: "Watches of the same resource by the same client, whatever the rule matched.",
+        doc: "Watches of the same resource by the same client, also those that the rule does not match.",
         get: |group| {
             let Companions { watches, .. } = group.companions();
             Value::count(watches)
@@ -361,7 +357,7 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
     Variable {
         name: "lists",
         kind: Int,
-        doc: "LISTs of the same resource by the same client, whatever the rule matched.",
+        doc: "LISTs of the same resource by the same client, also those that the rule does not match.",
         get: |group| {
             let Companions { lists, .. } = group.companions();
             Value::count(lists)
@@ -370,7 +366,7 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
     Variable {
         name: "writes",
         kind: Int,
-        doc: "Writes of the same resource by the same client, of its subresources too.",
+        doc: "Writes of the same resource and its subresources by the same client.",
         get: |group| {
             let Companions { writes, .. } = group.companions();
             Value::count(writes)
@@ -379,16 +375,13 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
     Variable {
         name: "etcdWrites",
         kind: Int,
-        doc: "Requests of the group that wrote to etcd: creates, updates, patches and deletes that were neither refused (4xx), \
-              nor failed (5xx), nor sent with `dryRun=All`.",
+        doc: "Requests of the group that wrote to etcd: creates, updates, patches and deletes that were not refused (4xx), did not fail (5xx), and had no `dryRun=All`.",
         get: |group| Value::count(group.load().etcd_writes),
     },
     Variable {
         name: "readsInStep",
         kind: Int,
-        doc: "GETs from etcd that the client makes in the same minutes as the requests of the group, at most one for each. \
-              They read one resource, with at most twice as many GETs as the group has requests. A client that reads \
-              before each write has as many as writes.",
+        doc: "GETs from etcd that the client sends in the same minutes as the requests of the group, at most one for each. They read one resource, with at most twice as many GETs as the group has requests. For a client that reads before each write, it is the number of writes.",
         get: |group| Value::count(group.in_step().reads),
     },
     Variable {
@@ -421,13 +414,13 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
     Variable {
         name: "clients",
         kind: Int,
-        doc: "Clients in the group: more than one where clients of a program are judged together (`groupBy: program`).",
+        doc: "Clients in the group: more than one if clients of a program are evaluated together (`groupBy: program`).",
         get: |group| Value::count(group.members().len() as u64),
     },
     Variable {
         name: "shapes",
         kind: Int,
-        doc: "Distinct shapes of request in the group.",
+        doc: "Distinct request shapes in the group.",
         get: |group| {
             // A client has each shape once, so pointers identify shapes.
             let mut keys: Vec<_> = group.rows.iter().map(|facts| std::ptr::from_ref(facts.key)).collect();
@@ -439,7 +432,7 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
     Variable {
         name: "products",
         kind: Int,
-        doc: "Distinct products of user agents in the group.",
+        doc: "Distinct user agent products in the group.",
         get: |group| {
             let mut products: Vec<_> = group.rows.iter().map(|facts| facts.product).collect();
             products.sort_unstable();

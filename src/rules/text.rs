@@ -25,7 +25,7 @@ const MOST_PLACEHOLDERS: usize = 100;
 const MOST_STEPS: u64 = 20_000;
 /// Limit for the digits of a number in a placeholder. Larger numbers could pad a text to any size.
 const MOST_DIGITS: usize = 9;
-/// Allowed statements: those without loops and variables.
+/// Allowed template tags: those without loops and variables.
 const STATEMENTS: [&str; 4] = ["if", "elif", "else", "endif"];
 /// Filters whose result can have any size; they are removed.
 const UNBOUNDED: [&str; 5] = ["indent", "format", "slice", "batch", "replace"];
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_placeholders_are_told() {
+    fn invalid_placeholders_are_rejected() {
         for (source, offset, message) in [
             ("x {{ stats.reqests }}", 5, "no such placeholder 'stats.reqests'; did you mean 'requests'?"),
             ("{{ clients }}", 3, "no such placeholder 'clients'; did you mean 'client'?"),

@@ -321,8 +321,8 @@ fn filled(
                 } else {
                     let values: Vec<Value<'_>> =
                         condition.names.iter().map(|name| fact(*name, leading)).collect();
-                    let told = condition.evaluate(&values, |name| word(name, rule));
-                    told.map_err(|error| format!("{}: {error}", rule.id))?
+                    let result = condition.evaluate(&values, |name| word(name, rule));
+                    result.map_err(|error| format!("{}: {error}", rule.id))?
                 }
             }
         };

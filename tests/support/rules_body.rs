@@ -19,7 +19,11 @@ pub fn rule(text: &str) {
     assert_eq!(rule.is_none(), !errors.0.is_empty(), "no rule without a reason: {errors}");
     placed(text, &errors);
     let Some(rule) = rule else { return };
-    assert!(rule.is_meant(&rule.id) && rule.is_meant(&rule.name) && rule.is_meant(rule.family()));
+    assert!(
+        rule.is_selected_by(&rule.id)
+            && rule.is_selected_by(&rule.name)
+            && rule.is_selected_by(rule.family())
+    );
     assert!(!rule.levels.is_empty() && !rule.fix.is_empty());
     assert!(markdown::page(&rule).starts_with(&format!("# {} {}\n", rule.id, rule.name)));
     assert!(!terminal::render(&rule, 40).is_empty());

@@ -13,7 +13,7 @@ fn compile(source: &str) -> Result<Condition, Vec<CheckError>> {
 }
 
 #[test]
-fn conditions_that_are_right() {
+fn valid_conditions_compile() {
     for source in [
         "true",
         "request.verb == \"list\" && request.fromEtcd && client.kind != 'control-plane'",
@@ -32,7 +32,7 @@ fn conditions_that_are_right() {
 }
 
 #[test]
-fn conditions_that_are_wrong_say_where_and_what() {
+fn invalid_conditions_report_position_and_error() {
     for (source, offset, message) in [
         ("request.verb", 7, "the condition must be true or false, not string"),
         ("stats.requests + 1", 15, "the condition must be true or false, not int"),
@@ -60,13 +60,13 @@ fn conditions_that_are_wrong_say_where_and_what() {
 }
 
 #[test]
-fn all_that_is_wrong_is_told_at_once() {
+fn all_errors_of_a_condition_are_reported_at_once() {
     let wrong = compile("request.vreb == 'a' && stats.request > 2").expect_err("two names");
     assert_eq!(wrong.len(), 2, "{wrong:?}");
 }
 
 #[test]
-fn a_condition_that_would_take_too_long_or_too_much_memory_is_refused() {
+fn expensive_conditions_are_rejected() {
     let doubled = "['a'].exists(a, [a + a].exists(b, [b + b].exists(c, c != '')))";
     let wrong = compile(doubled).expect_err("it doubles a text in each loop");
     assert_eq!(wrong[0].message, "exists() and all() cannot add or join values");
@@ -80,7 +80,7 @@ fn a_condition_that_would_take_too_long_or_too_much_memory_is_refused() {
 }
 
 #[test]
-fn what_is_no_cel_has_its_place() {
+fn syntax_errors_have_a_position() {
     for source in ["request.verb == ", "a b", "(", "1 +", "'x"] {
         let wrong = compile(source).expect_err(source);
         assert!(wrong[0].message.starts_with("not a valid CEL expression: "), "{source}: {wrong:?}");
@@ -119,9 +119,9 @@ fn values() -> impl Strategy<Value = (Vec<i64>, Vec<f64>, Vec<String>)> {
 }
 
 proptest! {
-    /// A native result is equal to CEL's. All conditions in [`PLANNED`] have a native expression.
+    /// A native result is equal to the result of CEL. All conditions in [`PLANNED`] have a native expression.
     #[test]
-    fn a_plan_tells_what_cel_tells(index in 0..CONDITIONS.len(), (ints, doubles, texts) in values(), flag: bool) {
+    fn native_results_match_cel(index in 0..CONDITIONS.len(), (ints, doubles, texts) in values(), flag: bool) {
         let condition = compile(CONDITIONS[index]).expect("a condition");
         let value = |name: VariableRef| -> Value<'_> {
             let all = name.root.names();
@@ -139,10 +139,10 @@ proptest! {
             root => root.names()[name.index].0.to_owned(),
         };
         let values: Vec<Value<'_>> = condition.names.iter().map(|name| value(*name)).collect();
-        let told = condition.evaluate(&values, word);
+        let by_cel = condition.evaluate(&values, word);
         prop_assert!(!PLANNED.contains(&index) || condition.whole.native.is_some());
         if let Some(holds) = condition.holds_natively(value) {
-            prop_assert_eq!(told, Ok(holds), "{}", condition.source);
+            prop_assert_eq!(by_cel, Ok(holds), "{}", condition.source);
         }
         for part in &condition.conjuncts {
             let values: Vec<Value<'_>> = part.names.iter().map(|name| value(*name)).collect();
@@ -185,7 +185,7 @@ const CONDITIONS: [&str; 26] = [
 const PLANNED: std::ops::Range<usize> = 0..21;
 
 #[test]
-fn what_cel_cannot_tell_is_an_error() {
+fn runtime_errors_of_cel_are_reported() {
     let condition = compile("10 / stats.requests > 1").expect("a condition");
     assert!(condition.evaluate(&[Value::Int(0)], |_| "requests".to_owned()).is_err());
 }

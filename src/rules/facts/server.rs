@@ -9,7 +9,7 @@ pub const SERVER: &[Variable<RowGetter>] = &[
     Variable {
         name: "version",
         kind: Text,
-        doc: "The version of Kubernetes by which the requests are judged: `1.36.2`.",
+        doc: "The version of Kubernetes that the verdict assumes: `1.36.2`.",
         get: |row| Value::Text(row.key.kube_version.to_string().into()),
     },
     Variable {
@@ -21,13 +21,13 @@ pub const SERVER: &[Variable<RowGetter>] = &[
     Variable {
         name: "patch",
         kind: Int,
-        doc: "Its patch level: 2; 0 if it is not known.",
+        doc: "Its patch level: 2. 0 if it is not known.",
         get: |row| Value::Int(i64::from(row.key.kube_version.patch.unwrap_or(0))),
     },
     Variable {
         name: "known",
         kind: Bool,
-        doc: "The version was given, the log states it, or all versions that fit the log judge alike.",
+        doc: "The version was given, the log states it, or all versions that fit the log have the same verdicts.",
         get: |row| Value::Bool(row.judged.version.is_settled),
     },
     Variable {
@@ -50,7 +50,7 @@ pub const SERVER: &[Variable<RowGetter>] = &[
     Variable {
         name: "snapshots",
         kind: Bool,
-        doc: "Further pages and lists at an exact revision come from snapshots of the watch cache.",
+        doc: "Further pages and LISTs at an exact revision come from snapshots of the watch cache.",
         get: |row| {
             let server = row.server();
             Value::Bool(server.consistent_reads_from_cache() && server.enabled(Gate::ListFromCacheSnapshot))
