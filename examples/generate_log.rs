@@ -20,7 +20,7 @@ mod synth;
 /// Write an audit log as a kube-apiserver would, made up from a seed.
 #[derive(Parser)]
 struct Arguments {
-    /// About how much to write, such as 100MB; before compression.
+    /// Approximate size before compression, such as 100MB.
     #[arg(long, default_value = "10MB", value_parser = size)]
     bytes: u64,
     /// The same seed gives the same log.
@@ -32,16 +32,16 @@ struct Arguments {
     /// The audit level.
     #[arg(long, default_value = "metadata", conflicts_with = "fleet")]
     level: Level,
-    /// Pods of one daemon set that list and watch, in place of a cluster with so many clients.
+    /// Write a fleet instead: this many pods of one DaemonSet that list and watch.
     #[arg(long)]
     fleet: Option<usize>,
-    /// A recorded audit log, plain or gzip, that is written over and over with other audit IDs and later times.
+    /// A recorded audit log, plain or gzip. It is repeated with other audit IDs and later times.
     #[arg(long, conflicts_with_all = ["fleet", "clients", "level"])]
     recording: Option<PathBuf>,
     /// Compress as the apiserver (gzip, level 6) or a log shipper (zstd, level 3) does.
     #[arg(long)]
     compress: Option<Compression>,
-    /// Write so many files of about the same size before compression, as a rotated log; `--out` is their directory.
+    /// Write this many files of similar size before compression, as a rotated log; `--out` is their directory.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=9_999))]
     files: u32,
     /// The file to write; `-` is standard output.
@@ -53,7 +53,7 @@ struct Arguments {
 enum Level {
     /// Metadata alone.
     Metadata,
-    /// Bodies of requests and answers too, of 2 KB to 1 MB.
+    /// Also bodies of requests and responses, of 2 KB to 1 MB.
     RequestResponse,
 }
 
@@ -63,7 +63,7 @@ enum Compression {
     Zstd,
 }
 
-/// What lines are written to.
+/// The output of lines.
 enum Sink {
     Plain(Box<dyn Write>),
     Gzip(GzEncoder<Box<dyn Write>>),
@@ -78,7 +78,7 @@ fn main() -> anyhow::Result<()> {
     }
     if arguments.out == Path::new("-") {
         match write(&mut log, 0, arguments.bytes, Box::new(io::stdout().lock()), arguments.compress) {
-            // Whoever reads has seen enough.
+            // The reader closed the pipe.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             other => other.map(drop).context("cannot write to standard output"),
         }
@@ -120,7 +120,7 @@ fn rotated(arguments: &Arguments, log: &mut dyn Iterator<Item = String>) -> anyh
     fs::create_dir_all(&arguments.out).with_context(|| arguments.out.display().to_string())?;
     let mut written = 0;
     for number in 1..=arguments.files {
-        // No piece is empty, even where an event is larger than a piece.
+        // No piece is empty, even if an event is larger than a piece.
         let until = (arguments.bytes * u64::from(number) / u64::from(arguments.files)).max(written + 1);
         let ending = match arguments.compress {
             None => "",
@@ -135,7 +135,7 @@ fn rotated(arguments: &Arguments, log: &mut dyn Iterator<Item = String>) -> anyh
     Ok(())
 }
 
-/// Writes lines until so many bytes are written, some of which may have been before; how many there are now.
+/// Writes lines until the output has `until` bytes, and returns its size. `written` bytes are already there.
 fn write(
     log: &mut dyn Iterator<Item = String>,
     mut written: u64,

@@ -121,7 +121,7 @@ const LANGUAGE: [(&str, usize); 26] = [
     ("src", 0),
     ("rules", 7),
     ("docs/rules", 67),
-    ("docs", 192),
+    ("docs", 0),
     ("README.md", 0),
     ("CHANGELOG.md", 0),
     ("CONTRIBUTING.md", 0),

@@ -219,7 +219,7 @@ fn recorded_offenders_are_found() {
     }
 }
 
-/// The table of patterns in the traffic's README: the rule, and the service accounts that it names.
+/// The table of patterns in the traffic's README: the rule, and the ServiceAccounts that it names.
 fn patterns_of_the_readme() -> BTreeMap<String, BTreeSet<String>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traffic.md");
     let text = fs::read_to_string(path).expect("the README");

@@ -110,7 +110,7 @@ proptest! {
 }
 
 prop_compose! {
-    /// A line of one of few requests, each of which was logged several times within a second.
+    /// A line of one of a few requests. Each was logged several times within a second.
     fn repeated()(id in 0_u8..2, millis in 0_u32..500, micros in 1_u32..3_000, seats in 0_u8..2) -> String {
         format!(
             "I1120 20:35:00.{millis:03}000 1 httplog.go:137] \"HTTP\" verb=\"LIST\" URI=\"/api/v1/pods?limit=5\" \

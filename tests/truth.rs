@@ -181,7 +181,7 @@ fn verdicts_match_the_servers() {
         }
     }
     assert!(count > 9_000, "only {count} probes were found");
-    // The rest are revisions from before the cache's start, of which the prober took a tenth.
+    // The rest are revisions from before the cache's start. The prober sampled a tenth of them.
     assert!(likely.1 > 200 && likely.0 * 100 >= likely.1 * 85, "likely in {} of {}", likely.0, likely.1);
     assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
 }

@@ -11,7 +11,7 @@ use kubetoll::report::v1::{
 /// Checks that a report's sums agree.
 ///
 /// # Panics
-/// Where they don't add up.
+/// If they do not agree.
 pub fn check(report: &Report) {
     let input = &report.input;
     let (skipped, foreign): (u64, u64) = (input.skipped.values().sum(), input.foreign.values().sum());

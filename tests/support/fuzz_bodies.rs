@@ -78,7 +78,7 @@ fn one_event(event: &Event<'_>) {
     }
 }
 
-/// A text that may contain secrets. A secret after it is masked, whatever the text is.
+/// A text that may contain secrets. A secret after any text is masked.
 pub fn secrets(text: &str) {
     let token = "hunter2-hunter2-hunter2";
     if text.contains(token) {

@@ -31,7 +31,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// Runs a target.
 ///
 /// # Panics
-/// Where something does not hold, and where there is no such target.
+/// If a property does not hold, or if no target has this name.
 pub fn run(name: &str, bytes: &[u8]) {
     match Envelope::ALL.into_iter().find(|envelope| envelope.as_str() == name) {
         Some(envelope) => envelope_bodies::envelope(envelope, bytes),

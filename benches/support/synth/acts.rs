@@ -1,4 +1,4 @@
-//! What each client asks, and what it is answered.
+//! The requests of each client, with their responses.
 
 pub mod answer;
 mod ask;
@@ -12,7 +12,7 @@ use ask::{
     SLICES, WIDGETS, act_on, continue_token, plain, watch,
 };
 
-/// What workloads and people look at.
+/// Resources that workloads and people read.
 const WORKLOADS: [Kind; 9] =
     [PODS, DEPLOYMENTS, REPLICA_SETS, CONFIG_MAPS, SECRETS, SERVICES, SLICES, CRONJOBS, WIDGETS];
 
@@ -94,7 +94,7 @@ fn kubelet(client: &Client, revision: u64, rng: &mut Rng) -> Request {
     }
 }
 
-/// What a pod of a fleet does: it lists or watches the pods of its node.
+/// A request of a fleet's pod: it lists or watches the pods of its node.
 pub fn of_fleet(is_list: bool, node: &str, revision: u64, rng: &mut Rng) -> Request {
     let mine = format!("fieldSelector=spec.nodeName%3D{node}");
     if is_list {

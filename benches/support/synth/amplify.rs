@@ -1,4 +1,4 @@
-//! A recorded audit log, over and over: each copy with audit IDs of its own, and behind the one before in time.
+//! A recorded audit log, repeated. Each copy has its own audit IDs and is later in time than the copy before.
 
 use kubetoll::k8s::timestamp::{format_micros, parse_micros};
 
@@ -10,16 +10,16 @@ const REACHED: &str = "\"stageTimestamp\":\"";
 /// The time between the last event of a copy and the first of the next, in microseconds.
 const PAUSE: i64 = 1_000_000;
 
-/// A log without end; an iterator over its lines.
+/// An endless log: an iterator over its lines.
 pub struct Amplified {
     lines: Vec<Recorded>,
     seed: u64,
-    /// From the begin of one copy to that of the next, in microseconds.
+    /// The time from the start of one copy to the start of the next, in microseconds.
     span: i64,
     written: usize,
 }
 
-/// A line, cut where copies differ.
+/// A line, split where copies differ.
 struct Recorded {
     text: String,
     id: [usize; 2],
@@ -30,7 +30,7 @@ struct Recorded {
 }
 
 impl Amplified {
-    /// A log from a recording, one event a line, in the field order of the apiserver and without bodies.
+    /// A log from a recording with one event per line, in the apiserver's field order and without bodies.
     ///
     /// # Errors
     /// With the number of a line that is no such event, or if there is none.
@@ -62,7 +62,7 @@ impl Iterator for Amplified {
 
 impl Recorded {
     fn of(line: &str) -> Option<Self> {
-        // A quote within a string is escaped, so that none of the keys can stand in one.
+        // Quotes within strings are escaped, so no string contains one of the keys.
         let value = |key: &str| {
             let begin = line.find(key)? + key.len();
             Some([begin, begin + line[begin..].find('"')?])

@@ -1,5 +1,5 @@
-//! Bodies of requests and answers, as the audit level `RequestResponse` records them: Kubernetes objects with nested
-//! maps, lists, JSON within strings, and text with escapes.
+//! Bodies of requests and responses, as the audit level `RequestResponse` records them: Kubernetes objects with
+//! nested maps, lists, JSON within strings, and text with escapes.
 
 use std::fmt::Write;
 
@@ -8,19 +8,19 @@ use super::rng::Rng;
 
 /// The smallest body, in bytes.
 const SMALLEST: usize = 2_000;
-/// Bodies of single objects are up to so many doublings of the smallest.
+/// The maximum number of doublings from the smallest body to the body of a single object.
 const FEW: u32 = 3;
-/// What holds files of its users is up to so many doublings of it, in one of so many cases.
+/// Objects with files of users: the maximum number of doublings, and one in how many such objects has them.
 const MANY: u32 = 8;
 const FILES_EVERY: u64 = 20;
 /// The smallest list, in bytes, and the doublings to the largest: 1 MB, with the last item.
 const SMALLEST_LIST: usize = 15_000;
 const LIST_DOUBLINGS: u32 = 6;
-/// Items of lists are at least so large, in bytes, and at most larger by so many.
+/// The smallest list item, in bytes, and the largest increase.
 const ITEM: usize = 1_000;
 const ITEM_SPREAD: usize = 6_000;
 
-/// What a request sent, and what it was answered; each is missing where the server records none.
+/// The bodies of a request and its response; `None` if the server records none.
 #[derive(Default)]
 pub struct Bodies {
     /// `requestObject`, as JSON.
@@ -35,12 +35,13 @@ impl Bodies {
     /// Source: k8s.io/apiserver `pkg/audit/request.go`: `LogRequestObject`, `LogRequestPatch`, `LogResponseObject`.
     pub fn of(request: &Request, rng: &mut Rng) -> Self {
         let Some(object) = &request.object else { return Self::default() };
-        // Of watches, logs and connections the server records no body, but of each other request's failure.
+        // The server records no body for watches, logs and connections. It records one for each other failed
+        // request.
         if matches!(request.stages, Stages::Three) {
             return Self::default();
         }
         let size = size(object, rng);
-        // What is refused before it is read, by authentication, flow control or authorization, leaves no request.
+        // Authentication, flow control and authorization reject a request before the server reads its body.
         let is_read = !matches!(request.status, 401 | 403 | 429);
         let sent = match request.verb {
             "create" | "update" | "patch" if is_read => Some(whole(object, size, false, rng)),
@@ -51,7 +52,7 @@ impl Bodies {
             _ => None,
         };
         let answered = match (request.status, request.verb) {
-            // Flow control answers in plain text.
+            // Flow control responds in plain text.
             (429, _) => None,
             (400.., _) => Some(failed(request)),
             (_, "list" | "deletecollection") => Some(list(object, rng)),
@@ -60,7 +61,7 @@ impl Bodies {
         Self { request: sent, response: answered }
     }
 
-    /// The bodies that there are, with the fields that hold them.
+    /// The existing bodies with their field names.
     pub fn with_keys(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let [sent, answered] = [&self.request, &self.response].map(Option::as_deref);
         let sent = sent.map(|body| ("requestObject", body));
@@ -68,7 +69,7 @@ impl Bodies {
     }
 }
 
-/// A size between the smallest and so many doublings of it; each doubling is as likely as any other.
+/// A random size from the smallest up to some doublings of it. Each doubling is equally likely.
 fn drawn(smallest: usize, doublings: u32, rng: &mut Rng) -> usize {
     let low = smallest << rng.below(u64::from(doublings));
     low + rng.index(low)
@@ -94,7 +95,7 @@ fn list(object: &Object, rng: &mut Rng) -> String {
         &mut json,
         format_args!(r#","metadata":{{"resourceVersion":"{}"}},"items":["#, 480_000 + rng.below(90_000)),
     );
-    // The items of one list resemble each other in their size.
+    // The items of one list have similar sizes.
     let usual = ITEM + rng.index(ITEM_SPREAD);
     let mut comma = "";
     while json.len() < size {
@@ -143,7 +144,7 @@ fn kind(resource: &str) -> &'static str {
     }
 }
 
-/// An object's fields behind its kind, until the text is as long as `end` says.
+/// An object's fields after its kind, until the text is `end` bytes long.
 fn fields(json: &mut String, object: &Object, end: usize, stored: bool, rng: &mut Rng) {
     metadata(json, object, stored, rng);
     match object.resource {
@@ -160,7 +161,7 @@ fn fields(json: &mut String, object: &Object, end: usize, stored: bool, rng: &mu
         "nodes" => fill(json, end, r#","status":{"images":["#, "]}", rng, image),
         _ => fill(json, end, r#","spec":{"rules":["#, "]}", rng, rule),
     }
-    // A node's status is what it was filled with.
+    // A node's filler is in its status.
     if stored && object.resource != "nodes" {
         json.push_str(r#","status":{"observedGeneration":7,"conditions":["#);
         for (number, name) in ["Ready", "Available", "Progressing"].into_iter().enumerate() {
@@ -177,7 +178,7 @@ fn fields(json: &mut String, object: &Object, end: usize, stored: bool, rng: &mu
     }
 }
 
-/// Writes units between `open` and `close` until the text is as long as `end` says; one at the least.
+/// Writes units between `open` and `close` until the text is `end` bytes long; at least one.
 fn fill(
     json: &mut String,
     end: usize,
@@ -228,7 +229,7 @@ fn metadata(json: &mut String, object: &Object, stored: bool, rng: &mut Rng) {
             rng.hex(64)
         ),
     );
-    // JSON in a string, as `kubectl apply` leaves it: each quote is escaped once more.
+    // JSON in a string, as `kubectl apply` writes it: each quote is escaped once more.
     let applied = format!(
         "{{\"apiVersion\":\"v1\",\"kind\":\"{}\",\"metadata\":{{\"annotations\":{{}},\"name\":\"{name}\"}},\
          \"verb\":\"list\",\"stage\":\"ResponseComplete\",\"requestURI\":\"/api/v1/pods?limit=5&resourceVersion=0\"}}\n",
@@ -277,7 +278,7 @@ fn container(json: &mut String, number: usize, rng: &mut Rng) {
     );
 }
 
-/// A file with lines, as charts put them into config maps.
+/// A file with lines, as in the ConfigMaps of charts.
 fn file(json: &mut String, number: usize, rng: &mut Rng) {
     push(json, format_args!(r#""file-{number:04}.yaml":"#));
     let mut text = String::with_capacity(1_600);

@@ -24,11 +24,11 @@ pub enum Role {
     Operator,
     /// Reads whole collections in pages.
     Pager,
-    /// Reads whole collections at once, again and again.
+    /// Reads whole collections at once, repeatedly.
     Poller,
     /// A person with kubectl.
     Person,
-    /// Asks whether the server is healthy, without credentials.
+    /// Probes the server's health, without credentials.
     Prober,
 }
 
@@ -52,7 +52,7 @@ pub struct Client {
     pub allowed_by: String,
 }
 
-/// The control plane's clients and behind them so many others; the number of the control plane's.
+/// The control plane's clients, then `others` other clients; and the number of the control plane's clients.
 pub fn cast(rng: &mut Rng, others: usize) -> (Vec<Client>, usize) {
     let mut clients = vec![
         named(
@@ -84,7 +84,8 @@ fn agent(product: &str) -> String {
     format!("{product}/{RELEASE}")
 }
 
-/// Of a hundred clients: 50 kubelets, 20 operators, 8 pagers, 8 pollers, 12 people, 2 probers, evenly mixed.
+/// Each hundred clients are 50 kubelets, 20 operators, 8 pagers, 8 pollers, 12 people and 2 probers, evenly
+/// mixed.
 fn other(number: usize, rng: &mut Rng) -> Client {
     let namespace = *rng.pick(&NAMESPACES);
     let node = format!("node-{}", rng.below(500));

@@ -12,18 +12,18 @@ use super::cast::Client;
 /// Requests that take longer carry the server's own measurements, in microseconds.
 const SLOW: u64 = 500_000;
 
-/// At which stages a request leaves an event.
+/// The stages at which a request has an event.
 #[derive(Clone, Copy)]
 pub enum Stages {
     /// Received and complete.
     Two,
-    /// A long-running request begins to answer between the two.
+    /// A long-running request also has ResponseStarted.
     Three,
-    /// Only the refusal of a request whose authentication failed.
+    /// Only the rejection of a request whose authentication failed.
     Refused,
 }
 
-/// What an event says of the object or collection.
+/// An event's `objectRef`: an object or a collection.
 pub struct Object {
     /// API group; empty for the core group.
     pub group: &'static str,
@@ -49,9 +49,9 @@ impl Object {
 
 /// Why a request failed.
 pub struct Failure {
-    /// For people.
+    /// The message, for people.
     pub message: String,
-    /// For programs.
+    /// The reason, for programs.
     pub reason: &'static str,
     /// Seconds after which it may be tried again, or 0.
     pub retry_after: u8,
@@ -63,9 +63,9 @@ pub struct Request {
     pub verb: &'static str,
     /// Path and query.
     pub uri: String,
-    /// What it is for; none outside the API's resources.
+    /// The object or collection; none outside the API's resources.
     pub object: Option<Object>,
-    /// At which stages it leaves an event.
+    /// The stages at which it has an event.
     pub stages: Stages,
     /// HTTP status.
     pub status: u16,
@@ -73,7 +73,7 @@ pub struct Request {
     pub failure: Option<Failure>,
     /// How long it took, in microseconds.
     pub micros: u64,
-    /// Whether etcd was asked.
+    /// Whether the server sent a request to etcd.
     pub etcd: bool,
     /// Whether objects of a list came from etcd.
     pub decoded: bool,
@@ -83,9 +83,9 @@ pub struct Request {
 
 /// An event of a request.
 pub struct Event<'a> {
-    /// Who asks.
+    /// The client.
     pub client: &'a Client,
-    /// What is asked and answered.
+    /// The request and its response.
     pub request: &'a Request,
     /// Audit ID.
     pub id: &'a str,
@@ -95,7 +95,7 @@ pub struct Event<'a> {
     pub received: i64,
     /// When the stage was reached, in microseconds since 1970.
     pub at: i64,
-    /// What was sent and answered, at the level `RequestResponse`; without, the level is Metadata.
+    /// The bodies at the level `RequestResponse`. Without them, the level is Metadata.
     pub bodies: Option<&'a Bodies>,
 }
 

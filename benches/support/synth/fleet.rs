@@ -1,16 +1,17 @@
-//! A fleet: pods of one daemon set that list and watch the pods of their node, and nothing else.
+//! A fleet: pods of one DaemonSet that only list and watch the pods of their node.
 
 use super::cast::{Client, agent_of_fleet};
 use super::event::{Event, Request};
 use super::rng::Rng;
 use super::{BEGIN, acts, micros};
 
-/// Every so many requests of a pod are a LIST, the others watches.
+/// One in this many requests of a pod is a LIST. The others are watches.
 const LIST_EVERY: u64 = 10;
 /// The time between two requests of the fleet, in microseconds.
 const PAUSE: i64 = 150;
 
-/// A log of LISTs and watches without end; an iterator over its lines. RequestReceived is left out, as many policies do.
+/// An endless log of LISTs and watches: an iterator over its lines. RequestReceived is omitted, as in many
+/// policies.
 pub struct Fleet {
     rng: Rng,
     pods: Vec<Client>,
@@ -20,7 +21,7 @@ pub struct Fleet {
 }
 
 impl Fleet {
-    /// A log of so many pods, each on a node of its own.
+    /// A log of `pods` pods, each on its own node.
     pub fn new(seed: u64, pods: usize) -> Self {
         let mut rng = Rng::new(seed);
         let pods = (0..pods).map(|number| agent_of_fleet(number, &mut rng)).collect();

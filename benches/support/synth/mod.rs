@@ -1,6 +1,6 @@
 //! An audit log as an apiserver writes it, made up from a seed: the same seed gives the same bytes on every machine.
 //!
-//! Shared by `examples/generate_log.rs`, the benchmarks and the tests, each of which uses a part of it.
+//! `examples/generate_log.rs`, the benchmarks and the tests each use a part of it.
 
 pub mod acts;
 pub mod amplify;
@@ -26,14 +26,14 @@ const PAUSE: u64 = 16_000;
 /// How many of a hundred requests are the control plane's.
 const CONTROL_PLANE_SHARE: u64 = 35;
 
-/// A log without end; an iterator over its lines.
+/// An endless log: an iterator over its lines.
 ///
 /// Lines are in the order in which the server writes them, that of their stages, so the lines of one request lie
 /// apart, and many a watch has not ended when the log does.
 pub struct Log {
     rng: Rng,
     clients: Vec<Client>,
-    /// The first so many clients are the control plane's.
+    /// The number of control plane clients, which come first.
     control_plane: usize,
     now: i64,
     /// The cluster's resourceVersion.
@@ -46,7 +46,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// A log of so many clients, and of the control plane.
+    /// A log of the control plane and of `clients` other clients.
     pub fn new(seed: u64, clients: usize) -> Self {
         let mut rng = Rng::new(seed);
         let (clients, control_plane) = cast::cast(&mut rng, clients);

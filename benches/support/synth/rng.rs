@@ -39,7 +39,7 @@ impl Rng {
         &from[self.index(from.len())]
     }
 
-    /// True in so many of a hundred cases.
+    /// True with this probability in percent.
     pub fn percent(&mut self, chance: u64) -> bool {
         self.below(100) < chance
     }
@@ -57,7 +57,7 @@ impl Rng {
         )
     }
 
-    /// Letters and digits as Kubernetes hangs them on names that it makes up.
+    /// Letters and digits, as in the suffixes of generated Kubernetes names.
     pub fn suffix(&mut self, length: usize) -> String {
         (0..length).map(|_| char::from(*self.pick(b"bcdfghjklmnpqrstvwxz2456789"))).collect()
     }

@@ -10,7 +10,7 @@ pub const SIZE: usize = 1 << 20;
 /// Gives each block of whole lines; how many bytes there were.
 pub fn each(mut from: impl Read, mut take: impl FnMut(&[u8]) -> anyhow::Result<()>) -> anyhow::Result<u64> {
     let mut buffer = vec![0; SIZE];
-    // So much of the buffer is the begin of a line that goes on.
+    // The number of bytes in the buffer that begin an incomplete line.
     let mut kept = 0;
     let mut passed = 0;
     loop {

@@ -95,7 +95,7 @@ fn pass(what: What, path: &Path, inside: &mut Duration) -> anyhow::Result<u64> {
         What::ZlibRs => drain(flate2::bufread::MultiGzDecoder::new(in_blocks(path)?))?,
         What::Libdeflate => {
             let packed = fs::read(path)?;
-            // The last four bytes of a gzip file are its length, of which libdeflate wants to know.
+            // The last four bytes of a gzip file are its length, which libdeflate needs.
             let Some((_, length)) = packed.split_last_chunk::<4>() else { bail!("it is too short for gzip") };
             let mut plain = vec![0; usize::try_from(u32::from_le_bytes(*length))?];
             // The system gives memory when it is touched, which is none of libdeflate's time.

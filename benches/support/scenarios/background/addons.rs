@@ -65,7 +65,7 @@ pub fn addon(world: &mut World, account: (&str, &str), agent: &str, start: Start
     addon_with_life(world, account, agent, start, kinds).0
 }
 
-/// A pod as [`addon`] starts it, and the life of that pod.
+/// A pod as [`addon`] starts it, with its process.
 pub fn addon_with_life(
     world: &mut World,
     account: (&str, &str),
@@ -88,7 +88,7 @@ fn metrics_server(world: &mut World, start: Start) {
         .ns("kube-system")
         .fields("metadata.name=extension-apiserver-authentication");
     begin(world, config, start, 30 * SECOND);
-    // It asks who may read metrics, and keeps the answer for 10 s.
+    // It checks who may read metrics, and caches the result for 10 s.
     world.every(15 * SECOND, move |world| {
         world.send(&who, create(ACCESS_REVIEWS));
         if world.rng.percent(2) {

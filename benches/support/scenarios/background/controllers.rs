@@ -1,4 +1,4 @@
-//! kube-controller-manager: informers, leader election, discovery, and what its controllers write all the time.
+//! kube-controller-manager: informers, leader election, discovery, and the regular writes of its controllers.
 
 use super::Start;
 use crate::scenarios::api::{
@@ -106,7 +106,7 @@ pub fn lead(world: &mut World, user: &str, product: &'static str) {
     });
 }
 
-/// Each controller asks for its token when it starts.
+/// Each controller requests its token when it starts.
 fn first_tokens(world: &mut World) {
     let manager = component(
         world.version,

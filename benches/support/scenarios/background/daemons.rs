@@ -1,4 +1,4 @@
-//! What runs on each node: kube-proxy, the network's agent, a log agent, node-problem-detector.
+//! The daemons of each node: kube-proxy, the network's agent, a log agent, node-problem-detector.
 
 use super::Start;
 use super::controllers::begin;
@@ -80,7 +80,7 @@ impl World {
     pub fn cni_agent(&mut self, index: usize) -> Option<Who> {
         let node = self.cluster.nodes.get(index)?.name.clone();
         let agent = "cilium-agent/1.15.6 a09e05e6 2024-06-11T15:20:11+00:00 go version go1.21.11 linux/amd64";
-        // The same pod for the life of the node: its numbers come from the node's name.
+        // The same pod for the lifetime of the node. Its numbers come from the node's name.
         let seed = node.bytes().fold(7, |seed: u64, byte| seed.wrapping_mul(31) ^ u64::from(byte));
         Some(daemon_pod(self.version, ("kube-system", "cilium"), &node, agent, &mut Rng::new(seed)))
     }

@@ -36,7 +36,7 @@ pub fn register(world: &mut World, node: &Node) {
     run_kubelet(world, node, Start::Cold);
 }
 
-/// What a kubelet does while it runs.
+/// The requests of a running kubelet.
 pub fn run_kubelet(world: &mut World, node: &Node, start: Start) {
     let kubelet = node.kubelet.clone();
     for informer in [
@@ -53,7 +53,7 @@ pub fn run_kubelet(world: &mut World, node: &Node, start: Start) {
     node.life.every(world, 10 * SECOND, move |world| {
         let lease = update(LEASES).ns("kube-node-lease").name(&*name).q("timeout", "10s");
         world.send(&own, lease);
-        // Since 1.29 a kubelet takes its node from its informer.
+        // Since 1.29, a kubelet reads its node from its informer.
         if world.version.minor < 29 {
             world.send(&own, get(NODES).name(&*name).q("resourceVersion", "0").q("timeout", "10s"));
         }

@@ -1,4 +1,4 @@
-//! A normal cluster: what its control plane, its nodes and the usual add-ons send all day.
+//! A normal cluster: the requests of its control plane, its nodes and the usual add-ons.
 
 mod addons;
 mod apiserver;
@@ -19,7 +19,7 @@ pub use operators::{elect, elect_while};
 
 use super::world::World;
 
-/// How the log begins.
+/// The state of the cluster at the start of the log.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Start {
     /// The cluster has been running for weeks.

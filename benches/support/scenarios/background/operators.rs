@@ -1,4 +1,4 @@
-//! Ordinary operators: informers, leader election, a reconciliation now and then.
+//! Ordinary operators: informers, leader election, an occasional reconciliation.
 
 use super::Start;
 use super::addons::addon;
@@ -38,7 +38,7 @@ pub fn add(world: &mut World, start: Start) {
     });
 }
 
-/// One object changed: the operator writes what belongs to it.
+/// One object changed: the operator writes the objects that belong to it.
 fn reconcile(world: &mut World, who: &Who) {
     let namespace = world.rng.pick(&world.cluster.namespaces).clone();
     let name = format!("db-{}", world.rng.below(4));

@@ -13,7 +13,6 @@ use super::identity::Who;
 use super::world::World;
 use super::{Expected, Scenario};
 
-/// All of them.
 pub fn all() -> Vec<Scenario> {
     let mut all = lists::all();
     all.extend(reads::all());

@@ -98,7 +98,7 @@ fn history(world: &mut World, who: &Who) {
     world.send(who, get(CRDS).name("databases.postgresql.example.com"));
 }
 
-/// The first Deployment that is not ready ends a look.
+/// A check ends at the first Deployment that is not ready.
 fn look(world: &mut World, who: &Who) {
     for number in 0..2 {
         let name = format!("shop-{number}");

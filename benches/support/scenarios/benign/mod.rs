@@ -1,4 +1,4 @@
-//! What happens on good days: none of it is a warning or an error.
+//! The scenarios of good days: none gives a warning or an error.
 
 mod gitops;
 mod helm;
@@ -16,7 +16,6 @@ pub const fn scenario(name: &'static str, summary: &'static str, add: fn(&mut Wo
     Scenario::quiet(name, summary, add)
 }
 
-/// All of them.
 pub fn all() -> Vec<Scenario> {
     let mut all = vec![scenario("normal", "Nothing special happens.", normal)];
     all.extend(nodes::all());

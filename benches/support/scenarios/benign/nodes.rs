@@ -1,4 +1,4 @@
-//! Nodes that come, go, and are upgraded.
+//! Nodes that join, leave, and are upgraded.
 
 use std::rc::Rc;
 

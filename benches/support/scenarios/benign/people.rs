@@ -77,7 +77,7 @@ fn apply(world: &mut World, who: &Who, namespace: &str) {
     world.send(who, list(REPLICA_SETS).ns(namespace).q("labelSelector", "app=api").q("limit", "500"));
 }
 
-/// kubectl reads discovery anew once its cache is older than 6 hours.
+/// kubectl reads discovery again once its cache is older than 6 hours.
 fn discover(world: &mut World, who: &Who) {
     world.send(who, path("/api?timeout=32s"));
     world.send(who, path("/apis?timeout=32s"));

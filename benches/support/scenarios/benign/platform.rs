@@ -101,7 +101,7 @@ fn nightly_backup(world: &mut World) {
                 }
             }
         }
-        // Each item with a volume is looked at, and progress is written every few seconds.
+        // The backup reads each item with a volume, and writes its progress every few seconds.
         for item in 0..120 {
             let who = who.clone();
             world.after(at + item * SECOND, move |world| {

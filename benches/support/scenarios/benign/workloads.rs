@@ -1,4 +1,4 @@
-//! Workloads that come and go in numbers.
+//! Workloads that are created and deleted in large numbers.
 
 use super::{normal, scenario};
 use crate::scenarios::Scenario;
@@ -78,7 +78,7 @@ fn job_burst(world: &mut World) {
     }
 }
 
-/// What a namespace is emptied of.
+/// Resources that a namespace deletion removes.
 const CONTENTS: [Kind; 14] = [
     CONFIG_MAPS,
     CRON_JOBS,
@@ -96,7 +96,7 @@ const CONTENTS: [Kind; 14] = [
     STATEFUL_SETS,
 ];
 
-/// The namespace controller deletes what a namespace holds, and looks twice until it is empty.
+/// The namespace controller deletes the objects of a namespace, and checks twice until it is empty.
 fn end_namespace(world: &mut World, namespace: &str) {
     let controller = world.cluster.controller("namespace-controller");
     let namespace = namespace.to_owned();

@@ -1,10 +1,10 @@
-//! Answers: statuses as they are mixed in a busy cluster, messages, and how long it took.
+//! Responses: statuses in the proportions of a busy cluster, messages, and durations.
 
 use super::super::cast::{Client, Role};
 use super::super::event::{Failure, Request, Stages};
 use super::super::rng::Rng;
 
-/// Answers a request.
+/// Adds the response to a request.
 pub fn answer(client: &Client, request: &mut Request, revision: u64, rng: &mut Rng) {
     if matches!(request.stages, Stages::Two) {
         request.micros = duration(request.verb, rng);
@@ -58,7 +58,7 @@ fn status(role: Role, request: &Request, rng: &mut Rng) -> u16 {
     }
 }
 
-/// Reason and message of a refused request.
+/// Reason and message of a rejected request.
 pub fn failure(client: &Client, request: &Request, revision: u64) -> Option<(&'static str, String)> {
     let object = request.object.as_ref()?;
     let resource = object.qualified();

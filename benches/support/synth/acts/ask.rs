@@ -1,4 +1,4 @@
-//! Requests: paths, queries, and what the event says of their object.
+//! Requests: paths, queries, and the `objectRef` of their events.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -12,7 +12,7 @@ pub struct Kind {
     group: &'static str,
     version: &'static str,
     resource: &'static str,
-    /// Its objects live in namespaces.
+    /// Whether its objects are in namespaces.
     pub namespaced: bool,
 }
 
@@ -34,7 +34,7 @@ pub const LEASES: Kind = kind("coordination.k8s.io", "v1", "leases", true);
 pub const SLICES: Kind = kind("discovery.k8s.io", "v1", "endpointslices", true);
 pub const WIDGETS: Kind = kind("example.com", "v1beta1", "widgets", true);
 
-/// A request for a resource: for one object where it has a name, for a collection where it has none.
+/// A request for a resource: with a name for one object, without a name for a collection.
 pub fn act_on(verb: &'static str, kind: &Kind, namespace: &str, name: &str, query: &str) -> Request {
     let namespace = if kind.namespaced { namespace } else { "" };
     let mut uri = String::with_capacity(200);
@@ -59,7 +59,7 @@ pub fn act_on(verb: &'static str, kind: &Kind, namespace: &str, name: &str, quer
         uri.push('?');
         uri.push_str(query);
     }
-    // The server takes the name of a list that selects one object for the object's.
+    // A LIST that selects one object has that object's name in its objectRef.
     let selected = query.split("metadata.name%3D").nth(1).and_then(|rest| rest.split('&').next());
     let object = Object {
         group: kind.group,
@@ -88,7 +88,7 @@ pub fn plain(uri: &str) -> Request {
     }
 }
 
-/// A watch, of which many end before their time.
+/// A watch. Many watches end before their timeout.
 pub fn watch(kind: &Kind, namespace: &str, options: &str, revision: u64, rng: &mut Rng) -> Request {
     let seconds = 300 + rng.below(300);
     let start = if options.contains("sendInitialEvents") {
@@ -118,11 +118,11 @@ pub fn connect(pod: &str, namespace: &str, subresource: &'static str, query: &st
     request
 }
 
-/// A token as the server writes it; an expired one goes on at the newest revision.
+/// A token as the server writes it. An expired token continues at the newest revision.
 pub fn continue_token(expired: bool, revision: u64, rng: &mut Rng) -> String {
     let revision = if expired { "-1".to_owned() } else { (revision - rng.below(2_000)).to_string() };
     let start = format!("{}/{}", rng.pick(&super::NAMESPACES), super::pod_name(rng));
-    // The NUL behind the last key is written as an escape.
+    // The NUL after the last key is written as an escape.
     let json = format!(r#"{{"v":"meta.k8s.io/v1","rv":{revision},"start":"{start}\u0000"}}"#);
     URL_SAFE_NO_PAD.encode(json)
 }
