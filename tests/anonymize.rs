@@ -20,7 +20,7 @@ mod synth;
 use scenarios::{Settings, Version};
 
 fn anonymized(log: &[u8], key: &str) -> Vec<u8> {
-    let anonymizer = Anonymizer::new(Key::of_text(key), &[]);
+    let anonymizer = Anonymizer::new(Key::from_text(key), &[]);
     let text = std::str::from_utf8(log).expect("text");
     let line = |line: &str| anonymizer.event(line).expect("an event") + "\n";
     text.lines().map(line).collect::<String>().into_bytes()

@@ -443,10 +443,10 @@ fn details_select_the_blocks_of_a_case_or_a_client() {
 #[test]
 fn details_of_a_case_that_does_not_exist_are_an_error() {
     for (wanted, message) in [
-        ("--details=77", "there is no case 77; cases are 1 to "),
+        ("--details=77", "case 77 does not exist; cases are 1 to "),
         ("--details=nobody", "no case and no client is named 'nobody'"),
         ("--details=1,,2", "has an empty part"),
-        ("--details=1-77", "there is no case 77; cases are 1 to "),
+        ("--details=1-77", "case 77 does not exist; cases are 1 to "),
         ("--details=3-1", "write 1-3"),
         ("--details=", "write --details for all cases"),
         ("--details=poller", "did you mean 'monitoring/poller'"),

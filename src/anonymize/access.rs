@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn access_line_keeps_the_verdict_and_loses_names() {
-        let anonymizer = Anonymizer::new(Key::of_text("a"), &[]);
+        let anonymizer = Anonymizer::new(Key::from_text("a"), &[]);
         let lines = [
             r#"I0723 10:00:00.123456       1 httplog.go:132] "HTTP" verb="WATCH" URI="/api/v1/namespaces/acme/pods?labelSelector=app%3Dacme&watch=true" latency="430.891µs" userAgent="acme/v1.30.2 (linux/amd64) kubernetes/0c1d2e3" audit-ID="5b1e07aa-acme" srcIP="203.0.113.7:41212" apf_pl="acme-level" apf_fs="service-accounts" apf_iseats=10 apf_fseats=2 apf_additionalLatency="0s" fl_priorityandfairness="240ms" apf_execution_time="217µs" resp=0"#,
             r#"I0723 10:00:00.123456       1 httplog.go:109] "HTTP" verb="GET" URI="/apis/acme.corp/v1/acmes" latency="2.5s" userAgent="kubelet/v1.19.2" srcIP="10.0.0.1:5" resp=504"#,
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn access_line_without_a_year_keeps_its_header() {
-        let anonymizer = Anonymizer::new(Key::of_text("a"), &[]);
+        let anonymizer = Anonymizer::new(Key::from_text("a"), &[]);
         let line = AccessLine { verb: "GET".into(), uri: "/api".into(), ..AccessLine::default() };
         let text = "I0723 10:00:00.123456       1 httplog.go:132] \"HTTP\" verb=\"GET\"";
         let anonymous = anonymizer.access_line(&line, text, None).expect("a line");

@@ -32,7 +32,7 @@ mod tests {
 
     #[test]
     fn address_keeps_its_class() {
-        let anonymizer = Anonymizer::new(Key::of_text("a"), &[]);
+        let anonymizer = Anonymizer::new(Key::from_text("a"), &[]);
         for address in [
             "127.0.0.1",
             "::1",

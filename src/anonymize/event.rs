@@ -18,7 +18,7 @@ const LATENCY: &str = "apiserver.latency.k8s.io/";
 /// An event with the apiserver's field order.
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Written {
+pub(super) struct AnonymousEvent {
     #[serde(skip_serializing_if = "Option::is_none")]
     kind: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,7 +81,7 @@ fn texts(value: &Value, replace: impl Fn(&str) -> String) -> Value {
     all.iter().filter_map(Value::as_str).map(|text| Value::String(replace(text))).collect()
 }
 
-impl Written {
+impl AnonymousEvent {
     pub(super) fn anonymize(&mut self, names: &Anonymizer) {
         one_of(&mut self.kind, &["Event"]);
         let versions = ["audit.k8s.io/v1", "audit.k8s.io/v1beta1", "audit.k8s.io/v1alpha1"];
@@ -116,7 +116,7 @@ impl Written {
     }
 
     /// Converts a decoded event.
-    pub(super) fn of(event: &Event<'_>) -> Self {
+    pub(super) fn from_event(event: &Event<'_>) -> Self {
         let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         let user = |user: &EventUser<'_>| User { username: text(&user.username), ..User::default() };
         let object = event.object.as_deref().map(|object| {

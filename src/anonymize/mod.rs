@@ -42,7 +42,7 @@ impl Anonymizer {
     /// Anonymizes an event's JSON. The result is one line without a line feed. `None` if a field has a wrong type.
     #[must_use]
     pub fn event(&self, json: &str) -> Option<String> {
-        let mut event: event::Written = serde_json::from_str(json).ok()?;
+        let mut event: event::AnonymousEvent = serde_json::from_str(json).ok()?;
         event.anonymize(self);
         serde_json::to_string(&event).ok()
     }
@@ -51,5 +51,5 @@ impl Anonymizer {
 /// The API's JSON of an event that was decoded from another format.
 #[must_use]
 pub fn to_json(event: &Event<'_>) -> String {
-    event::Written::of(event).to_json()
+    event::AnonymousEvent::from_event(event).to_json()
 }

@@ -107,7 +107,7 @@ mod tests {
     use crate::k8s::{Identity, Kind};
 
     fn anonymizer() -> Anonymizer {
-        Anonymizer::new(Key::of_text("a"), &["things.example.org".to_owned()])
+        Anonymizer::new(Key::from_text("a"), &["things.example.org".to_owned()])
     }
 
     #[test]

@@ -35,14 +35,14 @@ impl Key {
     /// The key for a secret. Key derivation is fast and does not slow down guesses, so the secret must be random. The
     /// command refuses secrets of fewer than [`Key::SHORTEST`] bytes.
     #[must_use]
-    pub fn of_secret(secret: &[u8]) -> Self {
+    pub fn from_secret(secret: &[u8]) -> Self {
         Self(SipHasher24::new_with_key(b"kubetoll pseudo.").hash(secret).as_bytes())
     }
 
     /// The key for a text.
     #[must_use]
-    pub fn of_text(text: &str) -> Self {
-        Self::of_secret(text.as_bytes())
+    pub fn from_text(text: &str) -> Self {
+        Self::from_secret(text.as_bytes())
     }
 }
 
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn pseudonyms_depend_only_on_the_key_and_the_name() {
-        let of = |key: &str| Anonymizer::new(Key::of_text(key), &[]);
+        let of = |key: &str| Anonymizer::new(Key::from_text(key), &[]);
         assert_eq!(of("a").word("shop"), of("a").word("shop"));
         assert_ne!(of("a").word("shop"), of("b").word("shop"));
         assert_ne!(of("a").word("shop"), of("a").word("shops"));
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn generated_names_stay_generated_and_different() {
-        let anonymizer = Anonymizer::new(Key::of_text("a"), &[]);
+        let anonymizer = Anonymizer::new(Key::from_text("a"), &[]);
         let mut all = BTreeSet::new();
         for first in LETTERS {
             for second in LETTERS.iter().chain(DIGITS) {
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn one_suffix_does_not_reveal_another() {
-        let anonymizer = Anonymizer::new(Key::of_text("a"), &[]);
+        let anonymizer = Anonymizer::new(Key::from_text("a"), &[]);
         // The shift of the first letter, for suffixes with other later letters or other text before.
         let shift = |before: &str, name: &str| {
             let at = |text: &str| LETTERS.iter().position(|letter| *letter == text.as_bytes()[0]);
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn pod_numbers_stay_different_and_lose_their_order() {
-        let anonymizer = Anonymizer::new(Key::of_text("a"), &[]);
+        let anonymizer = Anonymizer::new(Key::from_text("a"), &[]);
         let texts =
             || (0..=9999).map(|number: u32| number.to_string()).chain(["00".to_owned(), "007".to_owned()]);
         let others: Vec<String> = texts().map(|text| anonymizer.ordinal("db", &text)).collect();

@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn numbers_are_kept_only_under_numeric_keys() {
-        let anonymizer = Anonymizer::new(Key::of_text("a"), &[]);
+        let anonymizer = Anonymizer::new(Key::from_text("a"), &[]);
         for query in [
             "limit=500",
             "resourceVersion=123456789",

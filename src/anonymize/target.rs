@@ -93,22 +93,22 @@ mod tests {
     use crate::k8s::request_info::Method;
     use proptest::prelude::*;
 
-    fn asked(target: &str) -> Option<String> {
+    fn request_shape(target: &str) -> Option<String> {
         let parsed = ParsedTarget::parse(target)?;
-        let asked = RequestShape::new(Method::Get, &parsed.path, &parsed.options);
-        Some(format!("{asked:?}"))
+        let shape = RequestShape::new(Method::Get, &parsed.path, &parsed.options);
+        Some(format!("{shape:?}"))
     }
 
     /// The request shape, without the names of custom resources.
     fn shape(target: &str) -> Option<String> {
         let parsed = ParsedTarget::parse(target)?;
-        let asked = RequestShape::new(Method::Get, &parsed.path, &parsed.options);
-        Some(format!("{:?} {:?}", asked.verb, asked.options))
+        let shape = RequestShape::new(Method::Get, &parsed.path, &parsed.options);
+        Some(format!("{:?} {:?}", shape.verb, shape.options))
     }
 
     #[test]
     fn built_in_target_keeps_its_request_shape() {
-        let anonymizer = Anonymizer::new(Key::of_text("a"), &[]);
+        let anonymizer = Anonymizer::new(Key::from_text("a"), &[]);
         for target in [
             "/api/v1/namespaces/shop/pods?limit=500&resourceVersion=0",
             "/api/v1/pods?labelSelector=app%3Dcart%2Ctier+in+%28a%2Cb%29&watch=true&timeoutSeconds=473",
@@ -132,17 +132,17 @@ mod tests {
             "/",
         ] {
             let other = anonymizer.target(target);
-            assert_eq!(asked(&other), asked(target), "{target} {other}");
+            assert_eq!(request_shape(&other), request_shape(target), "{target} {other}");
             for name in ["shop", "cart", "node-7", "tier"] {
                 assert!(!other.contains(name), "{target} {other}");
             }
         }
-        assert_eq!(asked(&anonymizer.target("/api/%zz")), None);
+        assert_eq!(request_shape(&anonymizer.target("/api/%zz")), None);
     }
 
     #[test]
     fn custom_groups_and_resources_become_pseudonyms() {
-        let anonymizer = Anonymizer::new(Key::of_text("a"), &[]);
+        let anonymizer = Anonymizer::new(Key::from_text("a"), &[]);
         let other =
             anonymizer.target("/apis/acme.corp/v1alpha1/namespaces/shop/rockets/one/launch/pad?x=secret");
         assert!(other.starts_with("/apis/") && other.contains("/v1alpha1/namespaces/"), "{other}");
@@ -166,7 +166,7 @@ mod tests {
                 "(&resourceVersionMatch=(Exact|NotOlderThan|Zval))?(&sendInitialEvents=(true|Zval))?)?",
             ),
         ) {
-            let anonymizer = Anonymizer::new(Key::of_text("a"), &[]);
+            let anonymizer = Anonymizer::new(Key::from_text("a"), &[]);
             let other = anonymizer.target(&target);
             prop_assert_eq!(shape(&other), shape(&target), "{}", other);
             // A `continue` token is base64, which may contain any word.

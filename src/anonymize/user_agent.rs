@@ -12,15 +12,15 @@ use crate::rules::programs::names_kind_or_library;
 
 /// Everything in a user agent that verdicts, rules and advice depend on.
 #[derive(Debug, PartialEq, Eq)]
-struct Judged {
+struct AgentTraits {
     form: AgentForm,
     library: Library,
     product: Option<&'static str>,
     is_common: bool,
 }
 
-impl Judged {
-    fn of(agent: &str) -> Self {
+impl AgentTraits {
+    fn new(agent: &str) -> Self {
         let AgentProduct { name, form } = AgentProduct::from_user_agent(agent);
         let product = products::all().iter().find(|product| product.sends(agent));
         Self {
@@ -130,7 +130,7 @@ impl Anonymizer {
         if product.form == AgentForm::Unnamed {
             return format!("<{}>", self.word(agent));
         }
-        let judged = Judged::of(agent);
+        let judged = AgentTraits::new(agent);
         let rest = agent.strip_prefix(product.name).unwrap_or_default();
         let behind = |name: &str| name.to_owned() + &self.behind_product(name, rest);
         let is_debugged = product.name.starts_with("__debug_bin");
@@ -152,7 +152,7 @@ impl Anonymizer {
             STARTS.contains(&&*lower) || NAMES.contains(&&*lower) || public::is_in_product(product.name);
         let whole = is_public.then(|| product.name.to_owned());
         let mut others = std::iter::once(word.clone()).chain(started).chain(whole).map(|name| behind(&name));
-        others.find(|other| Judged::of(other) == judged).unwrap_or_else(|| behind(&word))
+        others.find(|other| AgentTraits::new(other) == judged).unwrap_or_else(|| behind(&word))
     }
 
     /// The version and the comments, if they have known forms. `rest` is the text after the product.
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn anonymized_user_agent_is_judged_the_same_without_private_parts() {
-        let anonymizer = Anonymizer::new(Key::of_text("a"), &[]);
+        let anonymizer = Anonymizer::new(Key::from_text("a"), &[]);
         for (agent, is_kept) in [
             ("kubectl/v1.30.0 (linux/amd64) kubernetes/7c48c2b", true),
             ("kubelet/v1.30.4-eks-036c24b (linux/amd64) kubernetes/a51b3b7", true),
@@ -278,7 +278,7 @@ mod tests {
             ("", true),
         ] {
             let other = anonymizer.user_agent(agent);
-            assert_eq!(Judged::of(&other), Judged::of(agent), "{agent} {other}");
+            assert_eq!(AgentTraits::new(&other), AgentTraits::new(agent), "{agent} {other}");
             assert!(!other.contains("acme") && !other.contains("secret"), "{agent} {other}");
             if is_kept {
                 assert_eq!(other, agent);
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn private_text_in_a_known_user_agent_is_dropped() {
-        let anonymizer = Anonymizer::new(Key::of_text("a"), &[]);
+        let anonymizer = Anonymizer::new(Key::from_text("a"), &[]);
         for (agent, expected) in [
             ("axios/ghp_tokenABC123", "axios/0"),
             ("curl/acme-bank", "curl/0"),

@@ -131,7 +131,7 @@ fn anonymizer(args: &ExtractArgs, server: &Server) -> anyhow::Result<Option<Anon
         return Ok(None);
     }
     let key = match secret(args.anonymize_key_file.as_deref())? {
-        Some(secret) => Key::of_secret(&secret),
+        Some(secret) => Key::from_secret(&secret),
         None => Key::random(),
     };
     let configured = [&*server.uncached, &*server.aggregated].concat();

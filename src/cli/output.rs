@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use crate::render::escape::without_commands;
-use crate::render::file::{Draft, Watched};
+use crate::render::file::{ClosableWriter, Draft};
 
 /// An output for text: standard output, or a file that appears only when it is complete.
 pub(super) enum Output {
@@ -34,10 +34,11 @@ impl Output {
     ) -> anyhow::Result<()> {
         match self {
             Self::Stdout => {
-                Watched::write_with(io::stdout().lock(), |out| write(out))?;
+                ClosableWriter::write_with(io::stdout().lock(), |out| write(out))?;
             }
             Self::File { mut draft, path } => {
-                let written = Watched::write_with(draft.file(), |out| write(out)).and_then(|()| draft.keep());
+                let written =
+                    ClosableWriter::write_with(draft.file(), |out| write(out)).and_then(|()| draft.keep());
                 written.with_context(|| unwritable(&path))?;
             }
         }

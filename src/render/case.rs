@@ -13,9 +13,9 @@ use crate::report::v1::{Case, Finding, Member, Report};
 const MAX_NAME: usize = 120;
 
 /// The findings of a report, by fingerprint.
-pub(super) struct Findings<'r>(HashMap<&'r str, &'r Finding>);
+pub(super) struct FindingIndex<'r>(HashMap<&'r str, &'r Finding>);
 
-impl<'r> Findings<'r> {
+impl<'r> FindingIndex<'r> {
     pub(super) fn new(report: &'r Report) -> Self {
         Self(report.findings.iter().map(|finding| (&*finding.fingerprint, finding)).collect())
     }
@@ -67,7 +67,7 @@ pub(super) fn size(case: &Case) -> Option<String> {
     })
 }
 
-/// Where the client's code is, from the policy file.
+/// The location of the client's source code, from the policy file.
 pub(super) fn source(case: &Case) -> Option<String> {
     case.source.as_ref().map(|source| format!("{}:{}", source.path, source.line))
 }
@@ -101,7 +101,7 @@ pub(super) fn members(case: &Case) -> Option<String> {
 }
 
 /// The details of a case, one item a line.
-pub(super) fn described(case: &Case, findings: &Findings<'_>) -> String {
+pub(super) fn described(case: &Case, findings: &FindingIndex<'_>) -> String {
     let mut lines = vec![format!("{}. {}: {}", case.rank, case.severity, escaped(&sentence(case)))];
     let mut part = |title: &str, text: &str| {
         if !text.is_empty() {

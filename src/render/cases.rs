@@ -38,9 +38,9 @@ const TAGS: usize = 3;
 const COSTLIEST: usize = 5;
 /// How many clients without a finding are named.
 const NAMED: usize = 3;
-/// Width of the names of clients without a finding, in a format without a width.
+/// Most columns for names of clients without a finding, in a format without a width.
 const REST_TEXT: usize = 200;
-/// Ends the line on clients without a finding, and the line on other requests of clients with one.
+/// The end of two lines: on clients without a finding, and on other requests of clients with one.
 const NO_FINDING: &str = ": no finding";
 const OTHER_REQUESTS: &str = "other requests of clients with a finding";
 /// The page's name for the clients of the control plane.
@@ -51,14 +51,14 @@ const MOST_ROUNDING: i64 = 10;
 
 /// A row for one case or client, or a summary line for many.
 #[derive(Default)]
-struct Row<'r> {
+struct TableRow<'r> {
     rank: String,
     severity: &'static str,
     /// Empty for a summary line.
     client: String,
     what: String,
     /// The names on a summary line.
-    many: Option<Many>,
+    many: Option<SummaryNames>,
     requests: Option<u64>,
     peak: Option<u64>,
     /// `None` if the row has no requests.
@@ -69,7 +69,7 @@ struct Row<'r> {
     resource: Option<&'r str>,
 }
 
-impl Row<'_> {
+impl TableRow<'_> {
     /// The text in at most `most` lines. If it does not fit, the resource's name is shortened before the text is cut.
     fn limited(&self, text: &str, width: usize, most: usize) -> Vec<String> {
         self.whole(text, width, most)
@@ -101,7 +101,7 @@ fn fitting(text: &str, width: usize, most: usize) -> Option<Vec<String>> {
 }
 
 /// The names on a summary line.
-struct Many {
+struct SummaryNames {
     /// Each name with the number of clients that share it.
     names: Vec<(String, usize)>,
     /// Most names to show.
@@ -153,14 +153,14 @@ pub(super) fn least_lines(report: &Report, top: usize) -> usize {
 }
 
 /// Lines for these rows and their heading, with one line for what each client does.
-fn least(rows: &[Row<'_>]) -> usize {
+fn least(rows: &[TableRow<'_>]) -> usize {
     let lines: usize = rows.iter().map(|row| 1 + usize::from(!row.fix.is_empty())).sum();
     if rows.is_empty() { 0 } else { lines + 1 }
 }
 
-fn rows(report: &Report, top: usize) -> Vec<Row<'_>> {
+fn rows(report: &Report, top: usize) -> Vec<TableRow<'_>> {
     let shown = shown_cases(report, top);
-    let mut rows: Vec<Row<'_>> = report.cases[..shown].iter().map(of_case).collect();
+    let mut rows: Vec<TableRow<'_>> = report.cases[..shown].iter().map(of_case).collect();
     let is_on_clients = report.cases.iter().any(|case| case.members.count > 0);
     let costliest = if is_on_clients { 0 } else { COSTLIEST };
     let cases = rest(report, shown, costliest).into_iter();
@@ -172,8 +172,8 @@ fn rows(report: &Report, top: usize) -> Vec<Row<'_>> {
     rows
 }
 
-fn of_case(case: &Case) -> Row<'_> {
-    let row = Row {
+fn of_case(case: &Case) -> TableRow<'_> {
+    let row = TableRow {
         rank: case.rank.to_string(),
         severity: case.severity,
         client: name(case),
@@ -181,12 +181,12 @@ fn of_case(case: &Case) -> Row<'_> {
         fix: prose::plain(&case.fix).replace('\n', " "),
         rules: &case.rules,
         resource: case.resource.as_deref(),
-        ..Row::default()
+        ..TableRow::default()
     };
     if case.members.count == 0 {
         return row;
     }
-    Row {
+    TableRow {
         requests: Some(case.requests),
         peak: Some(rounded(case.peak_per_minute)),
         load: Some(case.load),
@@ -194,15 +194,15 @@ fn of_case(case: &Case) -> Row<'_> {
     }
 }
 
-fn of_client(client: &Client) -> Row<'_> {
-    Row {
+fn of_client(client: &Client) -> TableRow<'_> {
+    TableRow {
         rank: "–".to_owned(),
         client: client_name(client),
         what: work(client),
         requests: Some(client.counts.requests),
         peak: client.rate.as_ref().map(|rate| rounded(rate.peak_per_minute)),
         load: Some(client.load),
-        ..Row::default()
+        ..TableRow::default()
     }
 }
 
@@ -221,26 +221,29 @@ fn work(client: &Client) -> String {
 }
 
 /// A summary line for many cases or clients.
-fn of_rest(rest: RestRow<'_>) -> Row<'_> {
-    let row = Row { rank: "–".to_owned(), load: rest.load, ..Row::default() };
-    let names =
-        |names: Vec<(String, usize)>, named: usize, end: &'static str| Some(Many { names, named, end });
+fn of_rest(rest: RestRow<'_>) -> TableRow<'_> {
+    let row = TableRow { rank: "–".to_owned(), load: rest.load, ..TableRow::default() };
+    let names = |names: Vec<(String, usize)>, named: usize, end: &'static str| {
+        Some(SummaryNames { names, named, end })
+    };
     match rest.what {
         Rest::Cases(cases) => {
             let severity = cases.first().map_or("", |case| case.severity);
             let top = cases.last().map_or(0, |case| case.rank);
             let what = format!("{}: --top {top}", more_cases(cases));
-            Row { rank: "+".to_owned(), severity, what, ..row }
+            TableRow { rank: "+".to_owned(), severity, what, ..row }
         }
         Rest::Info(cases) => {
             let what = format!("{} ({}): ", counted(cases.len() as u64, "case"), ranks(cases));
             let clients = clients_of(cases);
             let many =
                 names(clients.iter().map(|name| (name.clone(), 1)).collect(), clients.len(), ": --details");
-            Row { rank: String::new(), severity: "info", what, many, ..row }
+            TableRow { rank: String::new(), severity: "info", what, many, ..row }
         }
-        Rest::Clients(clients) => Row { many: names(clients_in_short(&clients), NAMED, NO_FINDING), ..row },
-        Rest::Requests => Row { what: OTHER_REQUESTS.to_owned(), ..row },
+        Rest::Clients(clients) => {
+            TableRow { many: names(clients_in_short(&clients), NAMED, NO_FINDING), ..row }
+        }
+        Rest::Requests => TableRow { what: OTHER_REQUESTS.to_owned(), ..row },
     }
 }
 
@@ -251,8 +254,8 @@ pub(super) fn rest_text(rest: &Rest<'_>) -> String {
         Rest::Info(cases) => format!("{} for information", more_cases(cases)),
         Rest::Clients(clients) => {
             let names = clients_in_short(clients);
-            let many = Many { named: NAMED, names, end: NO_FINDING };
-            line_of_many(&Row { many: Some(many), ..Row::default() }, REST_TEXT)
+            let many = SummaryNames { named: NAMED, names, end: NO_FINDING };
+            summary_line(&TableRow { many: Some(many), ..TableRow::default() }, REST_TEXT)
         }
         Rest::Requests => OTHER_REQUESTS.to_owned(),
     }
@@ -324,7 +327,7 @@ fn moved(part: f64, by: i64) -> f64 {
 
 impl Columns {
     /// The widest client column that leaves most sentences uncut and keeps different names different.
-    fn fit(rows: &[Row<'_>], loads: &[String], width: usize) -> Self {
+    fn fit(rows: &[TableRow<'_>], loads: &[String], width: usize) -> Self {
         let names: Vec<String> = rows.iter().map(|row| row.client.clone()).collect();
         let most = if width >= WIDE { CLIENT_WIDE } else { CLIENT };
         let client = rows.iter().map(|row| columns_of(&row.client)).fold(6, usize::max).min(most);
@@ -350,11 +353,11 @@ impl Columns {
     }
 
     /// Whether what a client does is cut, even without the resource's API group.
-    fn is_cut(&self, row: &Row<'_>) -> bool {
+    fn is_cut(&self, row: &TableRow<'_>) -> bool {
         row.requests.is_some() && row.whole(&row.what, self.what, LINES).is_none()
     }
 
-    fn with(client: usize, rows: &[Row<'_>], loads: &[String], width: usize) -> Self {
+    fn with(client: usize, rows: &[TableRow<'_>], loads: &[String], width: usize) -> Self {
         let gap = if width < NARROW { 1 } else { 2 };
         let (is_wide, width) = (width >= WIDE, width.min(WIDEST));
         let widest = |cells: &mut dyn Iterator<Item = usize>, least: usize| cells.fold(least, usize::max);
@@ -408,7 +411,7 @@ impl Columns {
         self.what + figures.iter().flatten().map(|width| width + self.gap).sum::<usize>()
     }
 
-    fn row(&self, row: &Row<'_>, load: &str, most: usize) -> Vec<String> {
+    fn row(&self, row: &TableRow<'_>, load: &str, most: usize) -> Vec<String> {
         let gap = " ".repeat(self.gap);
         let color = style::severity(row.severity);
         let severity = if row.severity == "warning" { "warn" } else { row.severity };
@@ -417,7 +420,7 @@ impl Columns {
         let load = right(load, self.load);
         if row.client.is_empty() {
             let room = client + self.gap + self.what_and_figures();
-            return vec![format!("{first}{DIM}{}{DIM:#}{gap}{load}", left(&line_of_many(row, room), room))];
+            return vec![format!("{first}{DIM}{}{DIM:#}{gap}{load}", left(&summary_line(row, room), room))];
         }
         let number = |number: Option<u64>| number.map_or("–".to_owned(), figure);
         let (what, figures) = match row.requests {
@@ -443,7 +446,7 @@ impl Columns {
     }
 
     /// The line of the fix. If the rules have no column, they are at its end.
-    fn fix(&self, row: &Row<'_>) -> Option<String> {
+    fn fix(&self, row: &TableRow<'_>) -> Option<String> {
         if row.fix.is_empty() {
             return None;
         }
@@ -466,8 +469,10 @@ impl Columns {
 }
 
 /// A summary line with as many names as fit.
-fn line_of_many(row: &Row<'_>, room: usize) -> String {
-    let Some(Many { names, named, end }) = &row.many else { return cut(&row.what, room).into_owned() };
+fn summary_line(row: &TableRow<'_>, room: usize) -> String {
+    let Some(SummaryNames { names, named, end }) = &row.many else {
+        return cut(&row.what, room).into_owned();
+    };
     let line = |shown: usize| {
         let mut parts: Vec<String> = names[..shown].iter().map(|(name, _)| name.clone()).collect();
         let left: usize = names[shown..].iter().map(|(_, clients)| clients).sum();

@@ -139,7 +139,7 @@ pub(super) fn known(cost: &Cost, requests: u64) -> Option<String> {
         "inventory" if cost.per_request.as_deref().is_some_and(reads_nothing) => None,
         "inventory" => Some(sentence(cost, requests)),
         "trace-counts" => Some(format!(
-            "up to {} in one answer (as traces of slow requests count them)",
+            "up to {} in one response (as traces of slow requests count them)",
             counted(one?, "object")
         )),
         "page-limits" => Some(format!(

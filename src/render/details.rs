@@ -122,9 +122,9 @@ impl Details {
                     let exists = |rank: &&u64| report.cases.iter().any(|case| case.rank == **rank);
                     if let Some(rank) = [first, last].into_iter().find(|rank| !exists(rank)) {
                         return Err(match report.cases.len() {
-                            0 => format!("--details: there is no case {rank}, as nothing was found"),
-                            1 => format!("--details: there is no case {rank}, only case 1"),
-                            last => format!("--details: there is no case {rank}; cases are 1 to {last}"),
+                            0 => format!("--details: case {rank} does not exist; the report has no cases"),
+                            1 => format!("--details: case {rank} does not exist; the only case is 1"),
+                            last => format!("--details: case {rank} does not exist; cases are 1 to {last}"),
                         });
                     }
                     chosen.cases.extend((*first..=*last).map(|rank| (rank, None)));

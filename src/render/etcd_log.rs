@@ -66,13 +66,13 @@ pub(super) fn summary(log: &EtcdLog) -> Vec<Line> {
         let text = format!("{} read before and dropped", counted(log.duplicates, "slow request"));
         lines.push(Line::default().text(text));
     }
-    lines.extend(amiss(log));
+    lines.extend(problems(log));
     lines
 }
 
 /// Unreadable parts of the log, and missing parts.
-pub(super) fn amiss(log: &EtcdLog) -> Vec<Line> {
-    let mut lines = lost(log);
+pub(super) fn problems(log: &EtcdLog) -> Vec<Line> {
+    let mut lines = losses(log);
     lines.extend(log.notes.iter().map(|note| Line::default().text(note)));
     lines
 }
@@ -92,7 +92,7 @@ pub(super) fn in_short(log: &EtcdLog) -> Line {
 }
 
 /// What could not be read.
-fn lost(log: &EtcdLog) -> Vec<Line> {
+fn losses(log: &EtcdLog) -> Vec<Line> {
     let mut lines = Vec::new();
     if !log.skipped.is_empty() {
         let all: Vec<String> =

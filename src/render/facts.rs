@@ -321,7 +321,7 @@ pub(super) fn suppressed(report: &Report) -> Option<String> {
 }
 
 /// Problems of the rules or the policy: failed rules, expired suppressions, entries that match nothing.
-pub(super) fn amiss(report: &Report) -> Vec<String> {
+pub(super) fn problems(report: &Report) -> Vec<String> {
     let policy = &report.policy;
     let failed = report.rule_failures.iter().map(|failure| format!("a rule failed: {failure}"));
     let held = |one: &crate::report::v1::SuppressionInfo| {

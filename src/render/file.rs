@@ -19,7 +19,9 @@ impl Draft {
     pub(crate) fn beside(path: &Path) -> io::Result<Self> {
         let old = match fs::metadata(path) {
             Ok(old) if old.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
-            Ok(_) if is_passage(path) => return Ok(Self::Through(File::options().write(true).open(path)?)),
+            Ok(_) if is_pipe_or_device(path) => {
+                return Ok(Self::Through(File::options().write(true).open(path)?));
+            }
             Ok(old) => Some(old.permissions()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
@@ -30,7 +32,7 @@ impl Draft {
         // Reports a missing directory without the temporary file's name in the message.
         fs::metadata(directory)?;
         let mut builder = tempfile::Builder::new();
-        if let Some(permissions) = old.or_else(usual) {
+        if let Some(permissions) = old.or_else(default_permissions) {
             builder.permissions(permissions);
         }
         Ok(Self::New { file: Partial::new(builder, directory)?, path })
@@ -54,12 +56,12 @@ impl Draft {
 }
 
 /// A writer that notes a closed reader, which is not an error (`kubetoll … | head`).
-pub(crate) struct Watched<W> {
+pub(crate) struct ClosableWriter<W> {
     inner: W,
     is_closed: bool,
 }
 
-impl<W: io::Write> Watched<W> {
+impl<W: io::Write> ClosableWriter<W> {
     /// Runs `write`. If the reader closes the pipe, writing stops without an error.
     pub(crate) fn write_with(inner: W, write: impl FnOnce(&mut Self) -> io::Result<()>) -> io::Result<()> {
         let mut watched = Self { inner, is_closed: false };
@@ -67,38 +69,38 @@ impl<W: io::Write> Watched<W> {
         if watched.is_closed { Ok(()) } else { written }
     }
 
-    fn noted<T>(&mut self, done: io::Result<T>) -> io::Result<T> {
+    fn note_closed<T>(&mut self, done: io::Result<T>) -> io::Result<T> {
         done.inspect_err(|error| self.is_closed |= error.kind() == io::ErrorKind::BrokenPipe)
     }
 }
 
-impl<W: io::Write> io::Write for Watched<W> {
+impl<W: io::Write> io::Write for ClosableWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.inner.write(bytes);
-        self.noted(written)
+        self.note_closed(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
         let flushed = self.inner.flush();
-        self.noted(flushed)
+        self.note_closed(flushed)
     }
 }
 
 /// Whether a path is a pipe or a device. Do not open a pipe as a test: its reader would see an end of file.
-pub(crate) fn is_passage(path: &Path) -> bool {
+pub(crate) fn is_pipe_or_device(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|old| !old.is_file() && !old.is_dir())
 }
 
 /// The default permissions of a new file, before the umask. A temporary file is readable by its owner only.
 #[cfg(unix)]
 #[allow(clippy::unnecessary_wraps, reason = "other systems have no such permissions")]
-fn usual() -> Option<Permissions> {
+fn default_permissions() -> Option<Permissions> {
     use std::os::unix::fs::PermissionsExt;
     Some(Permissions::from_mode(0o666))
 }
 
 #[cfg(not(unix))]
-fn usual() -> Option<Permissions> {
+fn default_permissions() -> Option<Permissions> {
     None
 }
 

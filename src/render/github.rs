@@ -1,6 +1,6 @@
 //! The worst cases as workflow commands of GitHub Actions, an annotation each.
 
-use super::case::{self, Findings};
+use super::case::{self, FindingIndex};
 use super::escape::without_marks;
 use super::facts;
 use super::plain::{count, counted, cut, escaped};
@@ -18,11 +18,11 @@ const KUBETOLL: &[(&str, &str)] = &[("title", "kubetoll")];
 /// Renders a line for each of the worst cases in report order, and the number of the others.
 #[must_use]
 pub fn render(report: &Report) -> String {
-    let findings = Findings::new(report);
+    let findings = FindingIndex::new(report);
     // GitHub silently drops the eleventh annotation of a level.
     let (mut warnings, mut notices) = (0, usize::from(report.cases.len() > MAX_CASES));
-    let amiss = facts::amiss(report);
-    warnings += usize::from(!amiss.is_empty());
+    let problems = facts::problems(report);
+    warnings += usize::from(!problems.is_empty());
     let fits = |case: &&Case| {
         let level = match case.severity {
             "warning" => &mut warnings,
@@ -46,9 +46,9 @@ pub fn render(report: &Report) -> String {
         lines.push(command("notice", KUBETOLL, &text));
     }
     let mut shown: Vec<String> =
-        amiss.iter().take(MAX_WARNINGS).map(|wrong| escaped(wrong).into_owned()).collect();
-    if amiss.len() > MAX_WARNINGS {
-        shown.push(format!("and {} more", count((amiss.len() - MAX_WARNINGS) as u64)));
+        problems.iter().take(MAX_WARNINGS).map(|wrong| escaped(wrong).into_owned()).collect();
+    if problems.len() > MAX_WARNINGS {
+        shown.push(format!("and {} more", count((problems.len() - MAX_WARNINGS) as u64)));
     }
     if !shown.is_empty() {
         lines.push(command("warning", KUBETOLL, &shown.join("\n")));
@@ -56,7 +56,7 @@ pub fn render(report: &Report) -> String {
     lines.concat()
 }
 
-fn annotation(case: &Case, findings: &Findings<'_>) -> String {
+fn annotation(case: &Case, findings: &FindingIndex<'_>) -> String {
     let level = if case.severity == "info" { "notice" } else { case.severity };
     let title = format!("{}. {}: {}", case.rank, case::client(case), case.rules.join(" "));
     let lead = findings.of_worst(case).first().copied();

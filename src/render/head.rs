@@ -89,7 +89,7 @@ fn totals(report: &Report) -> Vec<String> {
 /// Problems with the input, in at most `room` lines.
 pub(super) fn notes(report: &Report, width: usize, room: usize) -> Vec<String> {
     let room = room.clamp(LEAST_NOTE_LINES, NOTE_LINES);
-    let notes = amiss(report);
+    let notes = problems(report);
     let mut lines: Vec<String> = Vec::new();
     for (at, note) in notes.iter().enumerate() {
         let own = limited(note, width.saturating_sub(MARK.len()), LINES_OF_NOTE);
@@ -109,15 +109,16 @@ pub(super) fn notes(report: &Report, width: usize, room: usize) -> Vec<String> {
 }
 
 /// Problems with the input, the rules or the policy, the worst first.
-fn amiss(report: &Report) -> Vec<String> {
-    let mut notes: Vec<String> = facts::amiss(report).iter().map(|text| escaped(text).into_owned()).collect();
-    notes.extend(input::amiss(&report.input));
+fn problems(report: &Report) -> Vec<String> {
+    let mut notes: Vec<String> =
+        facts::problems(report).iter().map(|text| escaped(text).into_owned()).collect();
+    notes.extend(input::problems(&report.input));
     notes.extend(facts::notes(&report.server));
     notes.extend(facts::contradicted(report));
     notes.extend(facts::suppressed(report));
     notes.extend(report.inventory.iter().flat_map(cost::lacks).map(|text| escaped(&text).into_owned()));
     if let Some(log) = &report.etcd_log {
-        notes.extend(super::etcd_log::amiss(log).iter().map(super::prose::Line::plain));
+        notes.extend(super::etcd_log::problems(log).iter().map(super::prose::Line::plain));
     }
     notes
 }
@@ -141,7 +142,7 @@ pub(super) fn details(report: &Report) -> Vec<(&'static str, String)> {
     titled("Cluster", inventory.map(|text| escaped(&text).into_owned()).collect());
     titled("Findings", vec![facts::verdict(report)]);
     titled("Policy", facts::suppressed(report).into_iter().collect());
-    titled("Mind", facts::amiss(report).iter().map(|text| escaped(text).into_owned()).collect());
+    titled("Mind", facts::problems(report).iter().map(|text| escaped(text).into_owned()).collect());
     lines
 }
 

@@ -18,7 +18,7 @@ const NAMED_KINDS: usize = 10;
 /// The records that kubetoll read, and its losses.
 pub(super) fn lines(input: &Input) -> Vec<String> {
     let mut lines = read(input);
-    lines.extend(amiss(input));
+    lines.extend(problems(input));
     lines
 }
 
@@ -62,8 +62,8 @@ fn read(input: &Input) -> Vec<String> {
 }
 
 /// Unreadable, skipped and missing records.
-pub(super) fn amiss(input: &Input) -> Vec<String> {
-    let mut lines = lost(input);
+pub(super) fn problems(input: &Input) -> Vec<String> {
+    let mut lines = losses(input);
     if input.received_only {
         let text = "the log holds RequestReceived events only: no statuses, durations and rates";
         lines.push(text.to_owned());
@@ -77,7 +77,7 @@ pub(super) fn amiss(input: &Input) -> Vec<String> {
 }
 
 /// The parts of the files that kubetoll could not read.
-fn lost(input: &Input) -> Vec<String> {
+fn losses(input: &Input) -> Vec<String> {
     let mut lines = Vec::new();
     // A blank line is not a loss.
     let mut skipped = input.skipped.clone();

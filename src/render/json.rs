@@ -49,7 +49,7 @@ pub fn write(report: &Report, out: impl Write) -> io::Result<()> {
         gates: _,
     } = report;
     let out = BufWriter::with_capacity(BUFFER, out);
-    let mut object = Object { out, form: Lines::at(0), is_first: true };
+    let mut object = Object { out, form: DepthFormatter::new(0), is_first: true };
     object.form.begin_object(&mut object.out)?;
     // The order of the contract. A test compares it with this output.
     object.field("schemaVersion", schema_version)?;
@@ -78,14 +78,14 @@ pub fn write(report: &Report, out: impl Write) -> io::Result<()> {
 /// The outermost object while it is written.
 struct Object<W> {
     out: W,
-    form: Lines,
+    form: DepthFormatter,
     is_first: bool,
 }
 
 impl<W: Write> Object<W> {
     fn field(&mut self, name: &str, value: &impl Serialize) -> io::Result<()> {
         self.begin(name)?;
-        value.serialize(&mut Serializer::with_formatter(&mut self.out, Lines::at(1)))?;
+        value.serialize(&mut Serializer::with_formatter(&mut self.out, DepthFormatter::new(1)))?;
         self.form.end_object_value(&mut self.out)
     }
 
@@ -97,7 +97,7 @@ impl<W: Write> Object<W> {
         size: impl Fn(&T) -> usize,
     ) -> io::Result<()> {
         self.begin(name)?;
-        let (out, mut form) = (&mut self.out, Lines::at(1));
+        let (out, mut form) = (&mut self.out, DepthFormatter::new(1));
         form.begin_array(out)?;
         let mut is_first = true;
         let mut texts: Vec<Vec<u8>> = Vec::new();
@@ -134,10 +134,10 @@ impl<W: Write> Object<W> {
 
 /// Writes entries of a list in the outermost object.
 fn write_entries<T: Serialize>(out: &mut impl Write, entries: &[T], mut is_first: bool) -> io::Result<()> {
-    let mut form = Lines::at(2);
+    let mut form = DepthFormatter::new(2);
     for entry in entries {
         form.begin_array_value(out, std::mem::take(&mut is_first))?;
-        entry.serialize(&mut Serializer::with_formatter(&mut *out, Lines::at(2)))?;
+        entry.serialize(&mut Serializer::with_formatter(&mut *out, DepthFormatter::new(2)))?;
         form.end_array_value(out)?;
     }
     Ok(())
@@ -161,16 +161,16 @@ fn chunks<T>(entries: &[T], wanted: usize, size: impl Fn(&T) -> usize) -> Vec<&[
 }
 
 /// A JSON formatter that indents above a depth and writes one line below it.
-struct Lines {
+struct DepthFormatter {
     depth: usize,
     indented: PrettyFormatter<'static>,
     plain: CompactFormatter,
     string: SafeString,
 }
 
-impl Lines {
+impl DepthFormatter {
     /// A formatter for a value at this depth.
-    fn at(depth: usize) -> Self {
+    fn new(depth: usize) -> Self {
         let (indented, plain, string) = (PrettyFormatter::new(), CompactFormatter, SafeString::default());
         let mut form = Self { depth: 0, indented, plain, string };
         for _ in 0..depth {
@@ -196,7 +196,7 @@ macro_rules! by_depth {
     )*};
 }
 
-impl Formatter for Lines {
+impl Formatter for DepthFormatter {
     // How the depth changes before the method and after it.
     by_depth! {
         begin_array() 1 0

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use quick_junit::{NonSuccessKind, Report as Xml, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
-use super::case::{self, Findings};
+use super::case::{self, FindingIndex};
 use super::escape::{escaped, without_commands};
 use super::{facts, text};
 use crate::report::v1::{Case, Report, Suppressed};
@@ -23,8 +23,8 @@ pub fn render(report: &Report) -> Result<String, SerializeError> {
     let mut suite = TestSuite::new("kubetoll");
     suite.add_property(("kubetoll", report.kubetoll_version.as_str()));
     suite.add_property(("server", &*escaped(&facts::server(&report.server))));
-    let findings = Findings::new(report);
-    let mut names = Names::new(report);
+    let findings = FindingIndex::new(report);
+    let mut names = TestCaseNames::new(report);
     suite.add_test_cases(report.cases.iter().map(|case| test_case(case, &findings, &mut names)));
     suite.add_test_cases(report.policy.suppressed.iter().map(|one| skipped(one, report, &mut names)));
     if report.cases.is_empty() {
@@ -43,7 +43,7 @@ pub fn render(report: &Report) -> Result<String, SerializeError> {
         status.set_message(escaped(failure));
         TestCase::new(format!("failure of a rule {}", index + 1), status)
     }));
-    let read = [vec![facts::verdict(report)], facts::read(report), facts::amiss(report)].concat();
+    let read = [vec![facts::verdict(report)], facts::read(report), facts::problems(report)].concat();
     let read: Vec<_> = read.iter().map(|line| escaped(line)).collect();
     suite.set_system_out(read.join("\n"));
     let mut xml = Xml::new("kubetoll");
@@ -54,14 +54,14 @@ pub fn render(report: &Report) -> Result<String, SerializeError> {
 }
 
 /// Names of test cases, made unique in each class.
-struct Names<'r> {
+struct TestCaseNames<'r> {
     /// Rule names by id.
     rules: HashMap<&'r str, &'r str>,
     /// How often a class has used a name.
     taken: HashMap<(String, String), u64>,
 }
 
-impl<'r> Names<'r> {
+impl<'r> TestCaseNames<'r> {
     fn new(report: &'r Report) -> Self {
         let rules = report.rules.iter().map(|rule| (&*rule.id, &*rule.name)).collect();
         Self { rules, taken: HashMap::new() }
@@ -85,7 +85,7 @@ impl<'r> Names<'r> {
     }
 }
 
-fn test_case(case: &Case, findings: &Findings<'_>, names: &mut Names<'_>) -> TestCase {
+fn test_case(case: &Case, findings: &FindingIndex<'_>, names: &mut TestCaseNames<'_>) -> TestCase {
     let text = case::described(case, findings);
     let class = case.client.as_deref().unwrap_or(INPUT);
     let mut status = TestCaseStatus::success();
@@ -105,7 +105,7 @@ fn test_case(case: &Case, findings: &Findings<'_>, names: &mut Names<'_>) -> Tes
 }
 
 /// A suppressed finding.
-fn skipped(one: &Suppressed, report: &Report, names: &mut Names<'_>) -> TestCase {
+fn skipped(one: &Suppressed, report: &Report, names: &mut TestCaseNames<'_>) -> TestCase {
     let mut status = TestCaseStatus::skipped();
     status.set_message(escaped(&format!("held back until {}: {}", one.expires, one.reason)));
     let client = report.clients.iter().find(|client| Some(&client.identity) == one.client.as_ref());

@@ -6,7 +6,7 @@ mod rule;
 
 use self::inline::{code, code_block, code_in_cell, code_in_html, line, prose, text, text_in_cell, words};
 pub(super) use self::rule::help;
-use super::case::{self, Findings};
+use super::case::{self, FindingIndex};
 use super::clients::share;
 use super::escape::without_commands;
 use super::over_time::{self, OverTime};
@@ -43,7 +43,7 @@ const WIDTH: usize = 90;
 pub fn render(report: &Report) -> String {
     let title = format!("# kubetoll: {}\n\n", text(&facts::verdict(report)));
     let mind =
-        list(facts::amiss(report).iter().map(|wrong| format!("- **Warning:** {}\n", short_text(wrong))));
+        list(facts::problems(report).iter().map(|wrong| format!("- **Warning:** {}\n", short_text(wrong))));
     let tail = [etcd(report), policy(report), read(report)].concat();
     let end = "A rule's page: `kubetoll rules explain KT101`.\n";
     let end = if report.cases.is_empty() { "kubetoll judges only what the log holds.\n" } else { end };
@@ -68,7 +68,7 @@ pub fn render(report: &Report) -> String {
     let table = format!("{HEADING}{}{rest}\n{unit}\n\n", rows.concat());
     let table = if rows.is_empty() { String::new() } else { table };
 
-    let findings = Findings::new(report);
+    let findings = FindingIndex::new(report);
     let over_time = OverTime::new(report);
     let mut without = 0;
     let mut folded = String::new();
@@ -171,7 +171,7 @@ fn folded(summary: &str, body: &str) -> String {
 }
 
 /// The details of a case, from its worst member.
-fn details(case: &Case, findings: &Findings<'_>, over_time: &OverTime<'_>) -> String {
+fn details(case: &Case, findings: &FindingIndex<'_>, over_time: &OverTime<'_>) -> String {
     let of_worst = findings.of_worst(case);
     let client = code_in_html(&case::client(case));
     let summary = format!("{}. {} {client}: {}", case.rank, case.severity, code_in_html(&case::rules(case)));

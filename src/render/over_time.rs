@@ -23,11 +23,11 @@ const STEP_ROOM: usize = "; 1440 minutes a column".len();
 const DAY: u32 = 24 * 60;
 
 /// A client's identity, its kind, and the user behind an impersonation.
-type Key<'r> = (&'r str, &'r str, Option<&'r str>);
+type ClientKey<'r> = (&'r str, &'r str, Option<&'r str>);
 
 /// The report's clients over the minutes of the log.
 pub(super) struct OverTime<'r> {
-    clients: HashMap<Key<'r>, &'r Client>,
+    clients: HashMap<ClientKey<'r>, &'r Client>,
     /// First and last minute to draw, in minutes since 1970, and whether requests outside of them exist.
     span: Option<((u32, u32), bool)>,
 }
@@ -145,14 +145,14 @@ impl Series {
 
 /// The busiest minute of the log with its clients, by requests and by reads from etcd.
 pub(super) fn peaks(report: &Report) -> Vec<String> {
-    let clients: HashMap<Key<'_>, &Client> =
+    let clients: HashMap<ClientKey<'_>, &Client> =
         report.clients.iter().map(|client| (key(client), client)).collect();
     let line = |peak: &Option<Peak>, what: &str| peak.as_ref().map(|peak| self::peak(peak, what, &clients));
     let totals = &report.totals;
     [line(&totals.peak, "request"), line(&totals.etcd_peak, "etcd read")].into_iter().flatten().collect()
 }
 
-fn peak(peak: &Peak, what: &str, clients: &HashMap<Key<'_>, &Client>) -> String {
+fn peak(peak: &Peak, what: &str, clients: &HashMap<ClientKey<'_>, &Client>) -> String {
     let part = |client: &PeakClient| {
         let key = (&*client.identity, &*client.kind, client.impersonated_by.as_deref());
         let name =
@@ -172,7 +172,7 @@ fn peak(peak: &Peak, what: &str, clients: &HashMap<Key<'_>, &Client>) -> String 
     format!("{requests} in the minute from {at} UTC{mean}: {}", parts.join(", "))
 }
 
-fn key(client: &Client) -> Key<'_> {
+fn key(client: &Client) -> ClientKey<'_> {
     (&client.identity, &client.kind, client.impersonated_by.as_deref())
 }
 

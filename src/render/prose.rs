@@ -75,9 +75,9 @@ pub(super) fn blocks(prose: &str) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     for part in parts(prose) {
         match (part, blocks.last_mut()) {
-            (Part::Item(text), Some(Block::List(items))) => items.push(line(&text)),
-            (Part::Item(text), _) => blocks.push(Block::List(vec![line(&text)])),
-            (Part::Paragraph(text), _) => blocks.push(Block::Paragraph(line(&text))),
+            (ProsePart::Item(text), Some(Block::List(items))) => items.push(line(&text)),
+            (ProsePart::Item(text), _) => blocks.push(Block::List(vec![line(&text)])),
+            (ProsePart::Paragraph(text), _) => blocks.push(Block::Paragraph(line(&text))),
         }
     }
     blocks
@@ -98,13 +98,13 @@ pub(super) fn plain(prose: &str) -> String {
     texts.join("\n\n")
 }
 
-enum Part {
+enum ProsePart {
     Paragraph(String),
     Item(String),
 }
 
 /// Paragraphs and items, each with its lines joined.
-fn parts(prose: &str) -> Vec<Part> {
+fn parts(prose: &str) -> Vec<ProsePart> {
     let mut parts = Vec::new();
     let mut goes_on = false;
     for line in prose.lines() {
@@ -112,13 +112,15 @@ fn parts(prose: &str) -> Vec<Part> {
         if words.is_empty() {
             goes_on = false;
         } else if let Some(item) = words.strip_prefix("- ") {
-            parts.push(Part::Item(item.trim_start().to_owned()));
+            parts.push(ProsePart::Item(item.trim_start().to_owned()));
             goes_on = true;
-        } else if let Some(Part::Paragraph(text) | Part::Item(text)) = parts.last_mut().filter(|_| goes_on) {
+        } else if let Some(ProsePart::Paragraph(text) | ProsePart::Item(text)) =
+            parts.last_mut().filter(|_| goes_on)
+        {
             text.push(' ');
             text.push_str(words);
         } else {
-            parts.push(Part::Paragraph(words.to_owned()));
+            parts.push(ProsePart::Paragraph(words.to_owned()));
             goes_on = true;
         }
     }

@@ -32,7 +32,7 @@ pub fn text(ranked: &Ranked) -> String {
     out
 }
 
-/// The `--top` that shows all values.
+/// The `--top` value that shows all values.
 fn shown_next(ranked: &Ranked) -> u64 {
     ranked.rows.len() as u64 + ranked.others.values
 }

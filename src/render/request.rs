@@ -18,12 +18,12 @@ pub fn render(request: &Readable<'_>, server: &Server, width: usize) -> String {
     let mut line = |name: &str, text: &str| {
         page.push_str(&wrapped(&format!("{name:<12}"), &" ".repeat(12), text, width));
     };
-    line("request", &asked(&judged));
+    line("request", &request_line(&judged));
     line("server", &server_line(server));
     line("served from", &source(judged.served_from, judged.likely, judged.rejected));
     line("limit", judged.limit);
-    let asked_for = request.asked();
-    line("cost", &outline(server, &asked_for, &judge(server, &asked_for, None)));
+    let shape = request.asked();
+    line("cost", &outline(server, &shape, &judge(server, &shape, None)));
     line("reason", judged.reason);
     line("certainty", certainty(judged.certainty));
     line("why", judged.explanation);
@@ -53,17 +53,18 @@ pub fn note(text: &str, width: usize) -> String {
 /// Renders the verdict of each release, for a request without a given version.
 #[must_use]
 pub fn render_versions(request: &Readable<'_>, server: &Server, width: usize) -> String {
-    let name = wrapped(&format!("{:<12}", "request"), &" ".repeat(12), &asked(&request.judge(server)), width);
+    let name =
+        wrapped(&format!("{:<12}", "request"), &" ".repeat(12), &request_line(&request.judge(server)), width);
     format!("{name}\n{}", versions(request, server, None, width))
 }
 
 /// A table of releases with their verdicts. The row of `version` is marked.
 fn versions(request: &Readable<'_>, server: &Server, version: Option<KubeVersion>, width: usize) -> String {
-    let asked = request.asked();
-    let spans = across_versions_with(server, &asked, |server, verdict| outline(server, &asked, verdict));
+    let shape = request.asked();
+    let spans = across_versions_with(server, &shape, |server, verdict| outline(server, &shape, verdict));
     let from = |span: &VersionRange| KubeVersion::new(span.first.minor, span.first.patch.unwrap_or(0));
     let own = version.and_then(|version| spans.iter().rposition(|(span, _)| from(span) <= version));
-    let own_reason = judge(server, &asked, None).reason;
+    let own_reason = judge(server, &shape, None).reason;
     let rows = spans.iter().enumerate().map(|(at, (span, cost))| {
         let is_own = own == Some(at);
         // Versions in one row may have different reasons.
@@ -110,7 +111,7 @@ fn blocks(rows: &[Vec<String>], width: usize) -> String {
     text
 }
 
-fn asked(judged: &crate::requests::contract::Output) -> String {
+fn request_line(judged: &crate::requests::contract::Output) -> String {
     let mut text = judged.verb.clone();
     match &judged.resource {
         None => text.push_str(" of a path outside the API's resources"),

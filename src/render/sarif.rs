@@ -14,7 +14,7 @@ use self::log::{
     ArtifactLocation, Driver, Invocation, Location, Log, LogicalLocation, Message, Notification,
     PhysicalLocation, Region, ResultObject, Rule, Run, Tool,
 };
-use super::case::{self, Findings};
+use super::case::{self, FindingIndex};
 use super::escape::pretty_json;
 use super::plain::{counted, escaped};
 use super::{facts, links, markdown, prose};
@@ -33,7 +33,7 @@ const MAX_PLACES: usize = 10;
 /// Never: all map keys are strings.
 #[must_use]
 pub fn render(report: &Report) -> String {
-    let findings = Findings::new(report);
+    let findings = FindingIndex::new(report);
     let cases = &report.cases[..report.cases.len().min(MAX_RESULTS)];
     let fired: BTreeSet<&str> = cases.iter().flat_map(|case| case.rules.iter().map(String::as_str)).collect();
     let fired: Vec<&RuleInfo> = report.rules.iter().filter(|rule| fired.contains(&*rule.id)).collect();
@@ -94,7 +94,7 @@ fn message(text: &str) -> Message {
 
 fn notifications(report: &Report) -> Vec<Notification> {
     let notes = |level| move |text: String| Notification { level, message: message(&escaped(&text)) };
-    let amiss = facts::amiss(report).into_iter().map(notes("warning"));
+    let problems = facts::problems(report).into_iter().map(notes("warning"));
     let suppressed = report.policy.suppressed.iter().map(|one| {
         format!("held back until {}: {} {} ({})", one.expires, one.rule.id, one.message, one.reason)
     });
@@ -102,10 +102,10 @@ fn notifications(report: &Report) -> Vec<Notification> {
     let more = report.cases.len().saturating_sub(MAX_RESULTS);
     let more =
         (more > 0).then(|| format!("{} are left out: --format json", counted(more as u64, "more case")));
-    amiss.chain(more.map(notes("warning"))).chain(suppressed.chain(read).map(notes("note"))).collect()
+    problems.chain(more.map(notes("warning"))).chain(suppressed.chain(read).map(notes("note"))).collect()
 }
 
-fn result(report: &Report, case: &Case, findings: &Findings<'_>, fired: &[&RuleInfo]) -> ResultObject {
+fn result(report: &Report, case: &Case, findings: &FindingIndex<'_>, fired: &[&RuleInfo]) -> ResultObject {
     let of_worst = findings.of_worst(case);
     let mut seen = BTreeSet::new();
     let evidence = of_worst.iter().flat_map(|finding| finding.evidence.iter().chain(&finding.more_evidence));
@@ -150,7 +150,7 @@ fn level(severity: &str) -> &'static str {
 }
 
 /// What the client does, and how to fix it.
-fn text(case: &Case, findings: &Findings<'_>) -> String {
+fn text(case: &Case, findings: &FindingIndex<'_>) -> String {
     let mut parts = vec![escaped(&case::sentence(case)).into_owned()];
     if let Some(lead) = findings.of_worst(case).first() {
         parts.push(format!("Fix: {}", prose::plain(&lead.fix)));

@@ -16,12 +16,12 @@ const AT_A_TIME: usize = 512;
 
 /// Writes a header line and the rows.
 pub(super) fn write(rows: &[Row<'_>], mut out: impl Write) -> io::Result<()> {
-    let mut header = Lines::new();
+    let mut header = CsvLines::new();
     header.line(COLUMNS, |lines, column| lines.text(column.name));
     out.write_all(&header.written)?;
     for rows in rows.chunks(AT_A_TIME * rayon::current_num_threads()) {
         let parts = rows.par_chunks(AT_A_TIME).map(|rows| {
-            let mut lines = Lines::new();
+            let mut lines = CsvLines::new();
             for row in rows {
                 lines.line(COLUMNS, |lines, column| lines.value(&column.value, row));
             }
@@ -36,13 +36,13 @@ pub(super) fn write(rows: &[Row<'_>], mut out: impl Write) -> io::Result<()> {
 
 /// A text as one CSV cell.
 pub(in crate::render) fn cell(text: &str) -> String {
-    let mut lines = Lines::new();
+    let mut lines = CsvLines::new();
     lines.text(text);
     String::from_utf8(lines.written).expect("a cell of text is text")
 }
 
 /// Lines while they are written.
-struct Lines {
+struct CsvLines {
     /// Decides where quotes are needed.
     format: Writer,
     written: Vec<u8>,
@@ -50,7 +50,7 @@ struct Lines {
 
 const QUOTE: u8 = b'"';
 
-impl Lines {
+impl CsvLines {
     fn new() -> Self {
         let format = WriterBuilder::new().terminator(Terminator::Any(b'\n')).quote(QUOTE).build();
         Self { format, written: Vec::new() }
@@ -127,8 +127,8 @@ mod tests {
     use super::*;
 
     fn line(cells: &[Option<&str>]) -> String {
-        let mut lines = Lines::new();
-        lines.line(cells, |lines, cell| lines.maybe(*cell, Lines::text));
+        let mut lines = CsvLines::new();
+        lines.line(cells, |lines, cell| lines.maybe(*cell, CsvLines::text));
         String::from_utf8(lines.written).expect("cells are text")
     }
 

@@ -45,7 +45,7 @@ pub enum ExportError {
 /// # Errors
 /// [`ExportError::Place`] for a directory, a missing directory, or a file without write permission.
 pub fn check(path: &Path) -> Result<(), ExportError> {
-    if file::is_passage(path) || path.as_os_str() == "-" {
+    if file::is_pipe_or_device(path) || path.as_os_str() == "-" {
         return Ok(());
     }
     file::Draft::beside(path).map(drop).map_err(|source| ExportError::Place { path: path.to_owned(), source })
@@ -68,7 +68,7 @@ pub fn write(report: &Report, format: TableFormat, path: &Path) -> Result<(), Ex
 
 fn write_rows(report: &Report, format: TableFormat, out: impl Write) -> io::Result<()> {
     let rows = rows(report);
-    file::Watched::write_with(out, |out| match format {
+    file::ClosableWriter::write_with(out, |out| match format {
         TableFormat::Parquet => table::write_parquet(&rows, &report.kubetoll_version, out),
         TableFormat::Csv => csv::write(&rows, out),
         TableFormat::Ndjson => write_ndjson(&rows, out),

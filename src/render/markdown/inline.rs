@@ -1,6 +1,6 @@
 //! Escapes text for Markdown.
 //!
-//! After Markdown, GitHub still links mentions, issues and URLs, and renders formulas; escapes do not stop that. It
+//! After the Markdown conversion, GitHub still links mentions, issues and URLs, and renders formulas; escapes do not stop that. It
 //! leaves code spans alone, so words with such marks become code.
 
 use crate::render::plain::escaped;
@@ -38,7 +38,7 @@ fn word(word: &str) -> String {
     let mut rest = word.chars().peekable();
     while let Some(c) = rest.next() {
         let inside = |other: Option<&char>| other.is_some_and(char::is_ascii_alphanumeric);
-        // Markdown reads an underscore between letters as an underscore.
+        // An underscore between letters is literal in Markdown.
         let is_mark = match c {
             '_' => !(inside(before.as_ref()) && inside(rest.peek())),
             _ => matches!(c, '\\' | '*' | '[' | ']' | '<' | '>' | '&' | '~' | '!'),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::family;
 use super::list::levels;
-use super::page::{Link, Part, parts};
+use super::page::{Link, PagePart, parts};
 use crate::rules::figures::FILTERS;
 use crate::rules::names::Root;
 use crate::rules::{Rule, RuleSet};
@@ -19,14 +19,14 @@ pub fn page(rule: &Rule) -> String {
     for part in parts(rule, WIDTH) {
         page.push('\n');
         let shown = match part {
-            Part::Heading(text) => format!("## {text}\n"),
-            Part::Under(text) => format!("### {}\n", escaped(&text)),
-            Part::Prose(text) => escaped(text.trim_end()) + "\n",
-            Part::Case(when, text) => {
+            PagePart::Heading(text) => format!("## {text}\n"),
+            PagePart::Under(text) => format!("### {}\n", escaped(&text)),
+            PagePart::Prose(text) => escaped(text.trim_end()) + "\n",
+            PagePart::Case(when, text) => {
                 format!("- {} {}\n", escaped(&when), escaped(text.trim_end()).replace('\n', "\n  "))
             }
-            Part::Code(language, text) => format!("```{language}\n{text}\n```\n"),
-            Part::Links(links) => links.iter().map(shown).collect(),
+            PagePart::Code(language, text) => format!("```{language}\n{text}\n```\n"),
+            PagePart::Links(links) => links.iter().map(shown).collect(),
         };
         page.push_str(&shown);
     }

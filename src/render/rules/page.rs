@@ -7,7 +7,7 @@ use crate::rules::rule::Fix;
 use crate::rules::text::Text;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum PagePart {
     Heading(&'static str),
     /// A smaller heading.
     Under(String),
@@ -28,18 +28,18 @@ pub(super) struct Link {
 }
 
 /// Description, reason, fixes, and at the end the conditions, in lines of `width` characters.
-pub(super) fn parts(rule: &Rule, width: usize) -> Vec<Part> {
-    let cel = |source: &str| Part::Code("cel", broken(source, width));
-    let mut parts = vec![Part::Heading("Message"), Part::Prose(coded(&rule.message))];
-    parts.extend([Part::Heading("Why"), Part::Prose(rule.why.clone()), Part::Heading("Fix")]);
+pub(super) fn parts(rule: &Rule, width: usize) -> Vec<PagePart> {
+    let cel = |source: &str| PagePart::Code("cel", broken(source, width));
+    let mut parts = vec![PagePart::Heading("Message"), PagePart::Prose(coded(&rule.message))];
+    parts.extend([PagePart::Heading("Why"), PagePart::Prose(rule.why.clone()), PagePart::Heading("Fix")]);
     for (libraries, fix) in merged(&rule.fix) {
-        parts.push(Part::Under(libraries));
+        parts.push(PagePart::Under(libraries));
         for (when, text) in &fix.cases {
             let text = text.source().to_owned();
             parts.push(match when {
-                Some(when) => Part::Case(format!("When `{}`:", broken(&when.source, usize::MAX)), text),
-                None if fix.cases.len() > 1 => Part::Case("Otherwise:".to_owned(), text),
-                None => Part::Prose(text),
+                Some(when) => PagePart::Case(format!("When `{}`:", broken(&when.source, usize::MAX)), text),
+                None if fix.cases.len() > 1 => PagePart::Case("Otherwise:".to_owned(), text),
+                None => PagePart::Prose(text),
             });
         }
     }
@@ -50,32 +50,32 @@ pub(super) fn parts(rule: &Rule, width: usize) -> Vec<Part> {
     ];
     for (heading, text) in others {
         let Some(text) = text else { continue };
-        parts.push(Part::Heading(heading));
+        parts.push(PagePart::Heading(heading));
         parts.extend(cases(text));
     }
     if !rule.references.is_empty() {
         let links = rule.references.iter().map(|reference| link(reference)).collect();
-        parts.extend([Part::Heading("References"), Part::Links(links)]);
+        parts.extend([PagePart::Heading("References"), PagePart::Links(links)]);
     }
     parts.extend(silence(rule));
-    parts.extend([Part::Heading("Condition"), Part::Prose(grouped(rule))]);
+    parts.extend([PagePart::Heading("Condition"), PagePart::Prose(grouped(rule))]);
     if let Some(matches) = &rule.matches {
         parts.push(cel(&matches.source));
     }
-    parts.push(Part::Heading("Levels"));
+    parts.push(PagePart::Heading("Levels"));
     if let Some(severity) = rule.fixed_severity {
         let policy = format!("The policy file gives each finding the severity `{severity}`.");
-        parts.push(Part::Prose(policy));
+        parts.push(PagePart::Prose(policy));
     }
     for (severity, condition) in &rule.levels {
-        parts.push(Part::Under(severity.to_string()));
+        parts.push(PagePart::Under(severity.to_string()));
         parts.push(cel(&condition.source));
     }
     let thresholds: Vec<String> =
         rule.threshold_values().map(|(name, value)| format!("{name}: {}", value.to_json())).collect();
     if !thresholds.is_empty() {
-        parts.push(Part::Under("thresholds".to_owned()));
-        parts.push(Part::Code("yaml", thresholds.join("\n")));
+        parts.push(PagePart::Under("thresholds".to_owned()));
+        parts.push(PagePart::Code("yaml", thresholds.join("\n")));
     }
     parts
 }
@@ -89,7 +89,7 @@ fn grouped(rule: &Rule) -> String {
     let words: Vec<&str> = rule.group_by.words().filter(|word| *word != "program").collect();
     let sums = if rule.group_by.program { ", and for all clients of a program together" } else { "" };
     let together = match (words.as_slice(), &rule.matches) {
-        (["input"], _) => "It judges what was read as a whole.".to_owned(),
+        (["input"], _) => "It judges the whole input.".to_owned(),
         (words, None) => format!("It judges all requests, for each {}{sums}.", words.join(" and ")),
         (words, Some(_)) => {
             format!("It judges the requests that match, for each {}{sums}.", words.join(" and "))
@@ -99,18 +99,18 @@ fn grouped(rule: &Rule) -> String {
 }
 
 /// The alternatives of a conditional text, as a list of cases. Other texts stay one part.
-fn cases(text: &str) -> Vec<Part> {
-    let whole = || vec![Part::Prose(text.to_owned())];
+fn cases(text: &str) -> Vec<PagePart> {
+    let whole = || vec![PagePart::Prose(text.to_owned())];
     let inside = text.trim().strip_prefix("{% if ").and_then(|text| text.strip_suffix("{% endif %}"));
     let Some(inside) = inside.filter(|text| !text.contains("{% if ")) else { return whole() };
     let (cases, otherwise) = inside.split_once("{% else %}").unwrap_or((inside, ""));
     let mut parts = Vec::new();
     for case in cases.split("{% elif ") {
         let Some((when, text)) = case.split_once("%}") else { return whole() };
-        parts.push(Part::Case(format!("When `{}`:", when.trim()), text.trim().to_owned()));
+        parts.push(PagePart::Case(format!("When `{}`:", when.trim()), text.trim().to_owned()));
     }
     if !otherwise.is_empty() {
-        parts.push(Part::Case("Otherwise:".to_owned(), otherwise.trim().to_owned()));
+        parts.push(PagePart::Case("Otherwise:".to_owned(), otherwise.trim().to_owned()));
     }
     parts
 }
@@ -156,7 +156,7 @@ fn link(reference: &str) -> Link {
 }
 
 /// How to suppress a rule's findings.
-fn silence(rule: &Rule) -> Vec<Part> {
+fn silence(rule: &Rule) -> Vec<PagePart> {
     let (whom, client) = if rule.group_by.input {
         ("To accept it until a day", "")
     } else {
@@ -167,11 +167,11 @@ fn silence(rule: &Rule) -> Vec<Part> {
         rule.name
     );
     vec![
-        Part::Heading("Silence it"),
-        Part::Prose(format!("{whom}, in `kubetoll.yaml` (docs/policy.md):")),
-        Part::Code("yaml", suppression),
-        Part::Prose("For one run:".to_owned()),
-        Part::Code("sh", format!("kubetoll scan audit.log --ignore {}", rule.name)),
+        PagePart::Heading("Silence it"),
+        PagePart::Prose(format!("{whom}, in `kubetoll.yaml` (docs/policy.md):")),
+        PagePart::Code("yaml", suppression),
+        PagePart::Prose("For one run:".to_owned()),
+        PagePart::Code("sh", format!("kubetoll scan audit.log --ignore {}", rule.name)),
     ]
 }
 
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn conditional_text_becomes_a_list_of_cases() {
-        let case = |when: &str, text: &str| Part::Case(when.to_owned(), text.to_owned());
+        let case = |when: &str, text: &str| PagePart::Case(when.to_owned(), text.to_owned());
         assert_eq!(
             cases("{% if client.job %}Wait.{% elif client.viewer %}Close.{% else %}WATCH.{% endif %}"),
             [
@@ -191,7 +191,7 @@ mod tests {
             ]
         );
         let others = "{% if a %}A{% endif %} and {% if b %}B{% endif %}";
-        assert_eq!(cases(others), [Part::Prose(others.to_owned())]);
+        assert_eq!(cases(others), [PagePart::Prose(others.to_owned())]);
     }
 
     #[test]

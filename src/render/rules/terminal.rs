@@ -2,7 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 
-use super::page::{Link, Part, parts};
+use super::page::{Link, PagePart, parts};
 use crate::render::plain::escaped;
 use crate::render::table::wrapped;
 use crate::rules::Rule;
@@ -20,14 +20,14 @@ pub fn render(rule: &Rule, width: usize) -> String {
     page.push_str(&wrapped("", "", &escaped(&rule.summary), width));
     let mut after_heading = false;
     for part in parts(rule, width - 4) {
-        let is_heading = matches!(part, Part::Heading(_));
+        let is_heading = matches!(part, PagePart::Heading(_));
         let shown = match part {
-            Part::Heading(heading) => format!("\n{HEADING}{}{HEADING:#}\n", heading.to_lowercase()),
-            Part::Under(text) => format!("\n  {HEADING}{}{HEADING:#}\n", escaped(&text)),
-            Part::Prose(text) => prose(&text, "  ", width),
-            Part::Case(when, text) => prose(&when, "  ", width) + &prose(&text, "    ", width),
-            Part::Code(_, text) => text.lines().map(code).collect(),
-            Part::Links(links) => links.iter().map(shown_link).collect(),
+            PagePart::Heading(heading) => format!("\n{HEADING}{}{HEADING:#}\n", heading.to_lowercase()),
+            PagePart::Under(text) => format!("\n  {HEADING}{}{HEADING:#}\n", escaped(&text)),
+            PagePart::Prose(text) => prose(&text, "  ", width),
+            PagePart::Case(when, text) => prose(&when, "  ", width) + &prose(&text, "    ", width),
+            PagePart::Code(_, text) => text.lines().map(code).collect(),
+            PagePart::Links(links) => links.iter().map(shown_link).collect(),
         };
         // A heading brings its own blank line.
         page.push_str(if after_heading { shown.trim_start_matches('\n') } else { &shown });
