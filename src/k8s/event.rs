@@ -67,7 +67,7 @@ pub struct Event<'a> {
 /// The JSON fields of an event.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct EventFields<'a> {
+struct SerdeFields<'a> {
     #[serde(borrow)]
     kind: Text<'a>,
     #[serde(borrow)]
@@ -106,7 +106,7 @@ struct EventFields<'a> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Event<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let own = EventFields::deserialize(deserializer)?;
+        let own = SerdeFields::deserialize(deserializer)?;
         let code = own.response_status.as_ref().and_then(|status| status.code);
         let mut annotations = own.annotations;
         if let Some(own) = annotations.as_mut().filter(|_| code != Some(FORBIDDEN)) {
