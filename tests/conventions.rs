@@ -102,7 +102,7 @@ fn files_begin_with_a_comment_on_their_purpose() {
 /// Places with texts, and the number of forbidden phrases left there. Numbers may only decrease; the goal is 0.
 const LANGUAGE: [(&str, usize); 26] = [
     ("src/judged", 0),
-    ("src/anonymize", 8),
+    ("src/anonymize", 0),
     ("src/apiserver", 0),
     ("src/cli", 0),
     ("src/cost", 0),
@@ -113,7 +113,7 @@ const LANGUAGE: [(&str, usize); 26] = [
     ("src/ledger", 212),
     ("src/patterns", 0),
     ("src/pipeline", 19),
-    ("src/render", 103),
+    ("src/render", 3),
     ("src/report", 0),
     ("src/requests", 164),
     ("src/rules", 0),
@@ -230,8 +230,7 @@ fn files_of_a_room_do_not_import_each_other_in_a_circle() {
 const SAME_IDEA: [&str; 3] = ["Builder", "Error", "Kind"];
 
 /// Other names that several types share, with the number of types. The list may only shrink; the goal is none.
-const HOMONYMS: [(&str, usize); 28] = [
-    ("Part", 2),
+const HOMONYMS: [(&str, usize); 24] = [
     ("Amount", 2),
     ("Block", 2),
     ("Case", 2),
@@ -239,11 +238,8 @@ const HOMONYMS: [(&str, usize); 28] = [
     ("Column", 2),
     ("Command", 2),
     ("Count", 2),
-    ("Findings", 2),
     ("Fix", 2),
     ("Group", 2),
-    ("Key", 2),
-    ("Lines", 2),
     ("Load", 3),
     ("Minutes", 2),
     ("Output", 2),
@@ -251,14 +247,14 @@ const HOMONYMS: [(&str, usize); 28] = [
     ("Product", 2),
     ("Read", 2),
     ("Request", 2),
-    ("Row", 3),
+    ("Row", 2),
     ("Run", 2),
     ("Shown", 2),
     ("Text", 2),
     ("Times", 2),
     ("User", 2),
     ("Value", 2),
-    ("Written", 3),
+    ("Written", 2),
 ];
 
 /// Files whose types are named as an external format names them.
