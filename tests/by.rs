@@ -144,6 +144,21 @@ fn filters_top_and_formats_are_honored_and_values_are_escaped() {
 }
 
 #[test]
+fn clients_have_their_names_of_the_page() {
+    let users =
+        ["system:serviceaccount:ops:hot", "system:node:a", "system:node:b", "jane", "system:kube-scheduler"];
+    let log: String = (0..).zip(users).map(|(id, user)| event(id, user, "a", 200)).collect();
+    let dir = Dir::with(&[("audit.log", log.as_bytes())]);
+    let (code, out, err) = dir.run_with(&["scan", "--no-progress", "audit.log", "--by", "client"], b"");
+    assert_eq!(code, Some(0), "{err}");
+    let names: Vec<&str> = out.lines().skip(1).filter_map(|line| line.split("%  ").nth(1)).collect();
+    assert_eq!(names[0], "nodes");
+    for name in ["ops/hot", "user jane", "kube-scheduler"] {
+        assert!(names.contains(&name), "{name}: {out}");
+    }
+}
+
+#[test]
 fn count_rejects_formats_that_it_cannot_print() {
     let dir = Dir::with(&[("audit.log", event(1, "bob", "a", 200).as_bytes())]);
     for (args, expected) in [
@@ -153,6 +168,8 @@ fn count_rejects_formats_that_it_cannot_print() {
         (&["audit.log", "-o", "json"], "--format json"),
         (&["audit.log", "-otop"], "--by verb --top N"),
         (&["audit.log", "-o", "top=10"], "--by verb --top 10"),
+        (&["audit.log", "-o", "top=5.json"], "--top 5;"),
+        (&["audit.log", "-o", "json=out.json"], "--format json=out.json;"),
         (&["audit.log", "-o", "wide"], "./wide"),
         (&["audit.log", "-o", "out.html"], "--format markdown=out.md"),
         (&["audit.log", "-o", "out.yaml"], "--format json=out.json"),

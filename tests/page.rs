@@ -441,6 +441,34 @@ fn details_select_the_blocks_of_a_case_or_a_client() {
 }
 
 #[test]
+fn fix_of_not_observable_is_about_the_cause_that_the_message_names_first() {
+    let request = Request { user: "bob", agent: "a/1", uri: "", second: 0, millis: 9 };
+    let log: String = (0..40).map(|number| event(number, &request)).chain(["{\n".repeat(30)]).collect();
+    let page = page_of(&log, &[], "160");
+    assert!(page.contains("have no request URI"), "{page}");
+    assert!(page.contains("fix: Keep requestURI in the mapping"), "{page}");
+}
+
+#[test]
+fn details_try_an_exact_name_before_commas_and_stars() {
+    let request = |number: usize, user| {
+        let request = Request { user, agent: "a/1", uri: "/api/v1/pods", second: number as u64, millis: 9 };
+        event(number, &request)
+    };
+    let users = ["foo,bar", "*", "foo", "bar"];
+    let log: String = (0..800).map(|number| request(number, users[number % 4])).collect();
+    let named = |details: &str| -> Vec<bool> {
+        let page = page_of(&log, &[details], "100");
+        users.map(|user| page.lines().any(|line| line.contains(&format!(". user {user}  ")))).to_vec()
+    };
+    assert_eq!(named("--details=user foo,bar"), [true, false, false, false]);
+    assert_eq!(named("--details=foo,bar"), [true, false, false, false]);
+    assert_eq!(named("--details=foo,user bar"), [false, false, true, true]);
+    assert_eq!(named("--details=user *"), [false, true, false, false]);
+    assert_eq!(named("--details=user foo*"), [true, false, true, false]);
+}
+
+#[test]
 fn details_of_a_case_that_does_not_exist_are_an_error() {
     for (wanted, message) in [
         ("--details=77", "case 77 does not exist; cases are 1 to "),

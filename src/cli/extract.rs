@@ -115,6 +115,12 @@ fn extract(args: &ExtractArgs, threads: usize) -> anyhow::Result<u8> {
     let mut writer = Writer { choice, anonymizer, counts: Counts::default() };
     let status = write(&mut writer, &run, args.output.as_deref())?;
     if status == DONE {
+        if !args.case.is_empty() {
+            say(
+                "note: the extract lacks other requests, also of the same clients; rules that judge a whole client or \
+                 log, such as KT501 and KT901, may judge the extract differently",
+            );
+        }
         if let Some(advice) = advice {
             say(&advice);
         }

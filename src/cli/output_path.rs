@@ -16,33 +16,41 @@ const TEMPLATES: [&str; 7] = [
     "jsonpath-file",
 ];
 
-/// Parses a path. A word without `/` and `.` is not a path.
+/// Parses a path. A word without `/` and `.` is not a path, and neither is a known word with a value, such as
+/// `json=out.json`.
 pub(super) fn parse(text: &str) -> Result<PathBuf, String> {
     let (word, value) = text.split_once(['=', ':']).map_or((text, None), |(word, value)| (word, Some(value)));
     let name = word.to_ascii_lowercase();
     if value.is_some() && TEMPLATES.contains(&&*name) {
         return Err("-o takes a file; kubetoll has no output templates: use --format json and jq".to_owned());
     }
-    if text == "-" || text.contains(['/', '.']) || text.contains(std::path::MAIN_SEPARATOR) {
-        return Ok(text.into());
-    }
-    let number = value.filter(|value| !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()));
+    let value = value.filter(|value| !value.is_empty());
+    let digits = value.map(|value| &value[..value.bytes().take_while(u8::is_ascii_digit).count()]);
+    let number = digits.filter(|digits| !digits.is_empty());
+    let format = |name: &str| match value {
+        Some(path) => format!("use --format {name}={path}"),
+        None => format!("use --format {name}"),
+    };
     let instead = match &*name {
-        "top" => format!(
-            "for a ranked count use --by verb --top {}, for more cases --top N",
-            number.unwrap_or("N")
-        ),
-        "by" => format!("use --by {}", value.filter(|value| !value.is_empty()).unwrap_or("verb")),
-        "json" | "markdown" | "sarif" | "junit" | "github" | "csv" | "ndjson" | "text" => {
-            format!("use --format {name}")
+        "top" => {
+            let number = number.unwrap_or("N");
+            format!("for a ranked count use --by verb --top {number}, for more cases --top {number}")
         }
+        "by" => format!("use --by {}", value.unwrap_or("verb")),
+        "json" | "markdown" | "sarif" | "junit" | "github" | "csv" | "ndjson" | "text" => format(&name),
         "yaml" | "yml" | "jsonpath-as-json" => "use --format json".to_owned(),
-        "md" => "use --format markdown".to_owned(),
+        "md" => format("markdown"),
+        "parquet" if value.is_some() => format("parquet"),
         "parquet" => "use --format parquet=FILE".to_owned(),
         "wide" => "use --details for more of each case, --format json for everything".to_owned(),
         "name" | "short" => "use --by client for names only".to_owned(),
         _ => String::new(),
     };
+    // `json=out.json` has the form of `--format`, so it is not a path.
+    let is_path = text == "-" || text.contains(['/', '.', std::path::MAIN_SEPARATOR]);
+    if is_path && (instead.is_empty() || value.is_none()) {
+        return Ok(text.into());
+    }
     let file = format!("for a file of this name write -o ./{text}");
     Err(if instead.is_empty() {
         format!("-o takes a file; {file}")
@@ -86,6 +94,10 @@ mod tests {
             ("top", "--by verb --top N"),
             ("top=10", "--by verb --top 10"),
             ("by=user", "--by user"),
+            ("json=out.json", "--format json=out.json;"),
+            ("MD=out/a.md", "--format markdown=out/a.md;"),
+            ("parquet=a.parquet", "--format parquet=a.parquet;"),
+            ("top=5.json", "--top 5;"),
             ("name", "--by client"),
             ("report", "-o ./report"),
             ("jsonpath={.items[*]}", "--format json"),
@@ -112,7 +124,9 @@ mod tests {
 
     #[test]
     fn output_flag_accepts_paths() {
-        for path in ["-", "./json", "report.json", "/tmp/report", "out/report", "..", "top=10.txt"] {
+        for path in
+            ["-", "./json", "report.json", "/tmp/report", "out/report", "..", "./top=10.txt", "a=b.json"]
+        {
             assert_eq!(parse(path), Ok(PathBuf::from(path)));
         }
     }

@@ -169,13 +169,31 @@ impl FileKind {
     /// The command that makes the file readable for kubetoll, if there is one.
     #[must_use]
     pub fn command(self, file: &str) -> Option<String> {
-        let name = operand(file);
         let sql = |from: &str| {
             let file = file.replace('\'', "''");
             let sql = format!("COPY (FROM {from}('{file}')) TO '/dev/stdout' (FORMAT json)");
             format!("duckdb -c {}", quoted(&sql))
         };
         let unpack = match self {
+            Self::Parquet => sql("read_parquet"),
+            Self::Avro => sql("read_avro"),
+            _ => self.unpack(&operand(file))?,
+        };
+        Some(format!("{unpack} | kubetoll scan -"))
+    }
+
+    /// The command that makes all files below these directories readable whose names end in `.extension`.
+    #[must_use]
+    pub fn command_for_all(self, directories: &[&str], extension: &str) -> Option<String> {
+        let directories: Vec<_> = directories.iter().map(|directory| operand(directory)).collect();
+        let (directories, names) = (directories.join(" "), quoted(&format!("*.{extension}")));
+        let unpack = self.unpack("{}")?;
+        Some(format!("find -L {directories} -type f -name {names} -exec {unpack} \\; | kubetoll scan -"))
+    }
+
+    /// The command that writes the content of a file, a shell word, to standard output.
+    fn unpack(self, name: &str) -> Option<String> {
+        Some(match self {
             Self::Xz => format!("xz -dc {name}"),
             Self::Bzip2 => format!("bzip2 -dc {name}"),
             Self::Zip => format!("unzip -p {name}"),
@@ -188,11 +206,8 @@ impl FileKind {
             Self::Tar => format!("tar -xOf {name}"),
             Self::Utf16 => format!("iconv -f UTF-16 -t UTF-8 {name}"),
             Self::Utf32 => format!("iconv -f UTF-32 -t UTF-8 {name}"),
-            Self::Parquet => sql("read_parquet"),
-            Self::Avro => sql("read_avro"),
             _ => return None,
-        };
-        Some(format!("{unpack} | kubetoll scan -"))
+        })
     }
 }
 
@@ -269,6 +284,10 @@ mod tests {
         let sql = FileKind::Parquet.command("a'b").expect("a command");
         assert!(sql.starts_with(r"duckdb -c 'COPY (FROM read_parquet('\''a'\'''\''b'\''))"), "{sql}");
         assert_eq!(FileKind::Pdf.command("a"), None);
+        assert_eq!(
+            FileKind::Xz.command_for_all(&["-a b", "c"], "xz").as_deref(),
+            Some(r"find -L './-a b' c -type f -name '*.xz' -exec xz -dc {} \; | kubetoll scan -")
+        );
         assert_eq!(FileKind::Csv.counted(2), "2 CSV files without a column that holds JSON");
     }
 }

@@ -31,8 +31,8 @@ pub const ALL: &str = "\0";
 pub enum Details {
     /// All cases, and the parts that the page omits.
     All,
-    /// Only these cases and clients.
-    Of(Vec<Wanted>),
+    /// Only these cases and clients; the text is the whole value: a client's name may contain a comma.
+    Of(Vec<Wanted>, String),
 }
 
 /// One item of the value.
@@ -70,7 +70,8 @@ impl FromStr for Details {
                 .map_err(|_| "the name is too long".to_owned())?;
             Ok(Wanted::Client(part.to_owned(), regex))
         };
-        text.split(',').map(wanted).collect::<Result<_, _>>().map(Self::Of)
+        let parts = text.split(',').map(wanted).collect::<Result<_, _>>()?;
+        Ok(Self::Of(parts, text.trim().to_owned()))
     }
 }
 
@@ -114,7 +115,13 @@ impl Details {
                 chosen.cases = report.cases.iter().map(|case| (case.rank, None)).collect();
                 return Ok(chosen);
             }
-            Self::Of(wanted) => wanted,
+            Self::Of(wanted, whole) => {
+                let has_name = wanted.iter().any(|one| matches!(one, Wanted::Client(..)));
+                if has_name && chosen.add(report, &|name| name == whole) {
+                    return Ok(chosen);
+                }
+                wanted
+            }
         };
         for one in wanted {
             match one {
@@ -130,7 +137,10 @@ impl Details {
                     chosen.cases.extend((*first..=*last).map(|rank| (rank, None)));
                 }
                 Wanted::Client(name, regex) => {
-                    if !chosen.add(report, regex) {
+                    // An exact name wins: a user may be named `*`.
+                    if !chosen.add(report, &|known| known == name)
+                        && !chosen.add(report, &|known| regex.is_match(known))
+                    {
                         return Err(unknown(report, name));
                     }
                 }
@@ -147,16 +157,17 @@ impl<'r> Chosen<'r> {
     }
 
     /// Adds the clients that match a name, and their cases. Returns whether there are any.
-    fn add(&mut self, report: &'r Report, name: &Regex) -> bool {
+    fn add(&mut self, report: &'r Report, is_wanted: &dyn Fn(&str) -> bool) -> bool {
         let mut is_found = false;
-        for case in report.cases.iter().filter(|case| {
-            case.client.as_deref().is_some_and(|client| name.is_match(client))
-                || name.is_match(&cases::name(case))
-        }) {
+        for case in report
+            .cases
+            .iter()
+            .filter(|case| case.client.as_deref().is_some_and(is_wanted) || is_wanted(&cases::name(case)))
+        {
             self.cases.insert(case.rank, None);
             is_found = true;
         }
-        for client in report.clients.iter().filter(|client| is_named(client, name)) {
+        for client in report.clients.iter().filter(|client| is_named(client, is_wanted)) {
             is_found = true;
             for rank in &client.cases {
                 self.cases.entry(*rank).or_insert(Some(&client.identity));
@@ -200,12 +211,12 @@ fn unknown(report: &Report, name: &str) -> String {
     format!("{lead}; did you mean {}?", quoted.join(" or "))
 }
 
-fn is_named(client: &Client, name: &Regex) -> bool {
+fn is_named(client: &Client, is_wanted: &dyn Fn(&str) -> bool) -> bool {
     let products = client.user_agents.iter().map(|agent| &*agent.product);
-    name.is_match(&client.identity)
-        || name.is_match(&text::name(client))
-        || (cases::is_control_plane(client) && name.is_match(cases::CONTROL_PLANE))
-        || products.into_iter().any(|product| name.is_match(product))
+    is_wanted(&client.identity)
+        || is_wanted(&text::name(client))
+        || (cases::is_control_plane(client) && is_wanted(cases::CONTROL_PLANE))
+        || products.into_iter().any(is_wanted)
 }
 
 /// Renders a block for each selected case and client.

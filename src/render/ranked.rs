@@ -1,10 +1,13 @@
 //! A ranked count (`--by`) as text, JSON and CSV.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use super::escape;
 use super::export::csv_cell;
 use super::plain::{count, counted, escaped, share};
+use crate::k8s::identity::short_name;
+use crate::k8s::{Identity, Kind};
 use crate::report::Ranked;
 
 /// Renders a line for each value: its requests, their share, and the value.
@@ -19,7 +22,8 @@ pub fn text(ranked: &Ranked) -> String {
         writeln!(out, "{number:>width$}  {share:>7}  {value}").expect("a String takes all");
     };
     for row in rows {
-        line(row.requests, &escaped(&row.value));
+        let name = if *by == "client" { client(&row.value) } else { Cow::Borrowed(&*row.value) };
+        line(row.requests, &escaped(&name));
     }
     if others.requests > 0 {
         let values = match (others.values, others.more) {
@@ -30,6 +34,18 @@ pub fn text(ranked: &Ranked) -> String {
         line(others.requests, &format!("({values})"));
     }
     out
+}
+
+/// The name of a client as on the page: `ops/poller`, `user jane`, `nodes`.
+fn client(identity: &str) -> Cow<'_, str> {
+    // An access log names no users, so the value is a user agent with a class of addresses.
+    if identity.ends_with(" address)") {
+        return identity.into();
+    }
+    match Identity::resolve(identity).kind {
+        Kind::Node => "nodes".into(),
+        kind => short_name(kind.as_str(), identity),
+    }
 }
 
 /// The `--top` value that shows all values.

@@ -1,7 +1,7 @@
 //! Builds the input section of the report.
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::build::{Context, file_name};
 use super::sums::Sums;
@@ -138,21 +138,52 @@ pub fn unknown_files(sources: &Sources, counts: &InputCounts) -> Vec<v1::Unknown
         .filter_map(|(source, _)| source.path.as_deref())
         .chain(sources.duplicates.iter().map(|copy| &*copy.path))
         .collect();
-    let mut by_kind: BTreeMap<FileKind, (u64, &Path)> = BTreeMap::new();
+    let mut by_kind: BTreeMap<FileKind, Vec<&Path>> = BTreeMap::new();
     for (path, kind) in sources.kinds.iter().filter(|(path, _)| !read.contains(&***path)) {
-        by_kind.entry(*kind).or_insert((0, path)).0 += 1;
+        by_kind.entry(*kind).or_default().push(path);
     }
-    let unknown_files = |(kind, (count, path)): (FileKind, (u64, &Path))| {
-        let example = path.display().to_string();
+    let unknown_files = |(kind, paths): (FileKind, Vec<&Path>)| {
+        let example = paths.first().map_or(String::new(), |path| path.display().to_string());
+        let count = paths.len() as u64;
+        let command = command_for_all(sources, kind, &paths).or_else(|| kind.command(&example));
         v1::UnknownFiles {
             what: kind.counted(count),
             count,
-            command: kind.command(&example),
+            command,
             example,
             is_read: !kind.is_unreadable(),
         }
     };
     by_kind.into_iter().map(unknown_files).collect()
+}
+
+/// Limit of the directories that a command names.
+const NAMED_DIRECTORIES: usize = 4;
+
+/// The command for several files of one type. `None` if no file extension selects them.
+fn command_for_all(sources: &Sources, kind: FileKind, paths: &[&Path]) -> Option<String> {
+    let (first, _) = paths.split_first().filter(|(_, others)| !others.is_empty())?;
+    let extension = first.extension()?;
+    let is_same = |path: &Path| path.extension() == Some(extension);
+    let is_other = |path: &Path| is_same(path) && sources.kinds.get(path) != Some(&kind);
+    let logs = sources.list.iter().filter_map(|source| source.path.as_deref());
+    if !paths.iter().all(|path| is_same(path))
+        || logs.chain(sources.kinds.keys().map(PathBuf::as_path)).any(is_other)
+    {
+        return None;
+    }
+    // `find` searches subdirectories, too.
+    let mut directories: Vec<&Path> = Vec::new();
+    for directory in paths.iter().filter_map(|path| path.parent()) {
+        if !directories.iter().any(|above| directory.starts_with(above)) {
+            directories.retain(|below| !below.starts_with(directory));
+            directories.push(directory);
+        }
+    }
+    let names: Option<Vec<&str>> = directories.iter().map(|directory| directory.to_str()).collect();
+    let extension =
+        extension.to_str().filter(|text| text.bytes().all(|byte| byte.is_ascii_alphanumeric()))?;
+    kind.command_for_all(&names.filter(|names| names.len() <= NAMED_DIRECTORIES)?, extension)
 }
 
 /// Files that were not read, because another file has the same bytes.
