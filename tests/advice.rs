@@ -616,3 +616,31 @@ fn a_person_with_a_dashboard_gets_no_advice_to_change_code() {
         assert!(text("fix").contains("refreshRate"), "the setting of K9s: {}", text("fix"));
     }
 }
+
+#[test]
+fn a_message_and_its_page_escape_a_name_alike() {
+    let log: String =
+        (0..60).map(|number| event("u\n::error::hi", number, "list", "/api/v1/secrets", 403)).collect();
+    let dir = Dir::with(&[("audit.log", log.as_bytes())]);
+    let (_, page, _) = dir.run_with(&["scan", "audit.log", "--kube-version", "1.30.14"], b"");
+    assert!(page.contains(r"u\u{a}::error::hi"), "{page}");
+    assert!(!page.contains("u ::error"), "{page}");
+}
+
+#[test]
+fn fixes_for_polls_with_an_ignored_limit_agree() {
+    let uri = "/api/v1/pods?limit=500&resourceVersion=0";
+    let log: String = (0..120).map(|number| event("u", number * 5, "list", uri, 200)).collect();
+    for (version, pages) in [("1.30.14", false), ("1.32.5", false), ("1.34.2", true)] {
+        let dir = Dir::with(&[("audit.log", log.as_bytes())]);
+        let report = dir.report(&["audit.log", "--kube-version", version]);
+        let fix = |rule: &str| {
+            let finding = all(&report, "findings").iter().find(|finding| finding["rule"]["id"] == rule);
+            let finding = finding.unwrap_or_else(|| panic!("{rule} for {version}"));
+            finding["fix"].as_str().expect("a fix").to_lowercase()
+        };
+        let (polls, limits) = (fix("KT307"), fix("KT201"));
+        assert_eq!(limits.contains("keep limit"), pages, "{version}: {limits}");
+        assert_eq!(polls.contains("no limit"), !pages, "{version}: {polls}");
+    }
+}

@@ -105,7 +105,7 @@ fn sentences(text: &str) -> Vec<String> {
 
 /// The texts of a rule, each with its key. Several libraries may share one.
 fn texts(rule: &Value) -> Vec<(String, &str)> {
-    let keys = ["summary", "why", "tradeoff", "quietFor", "verify"];
+    let keys = ["message", "summary", "why", "tradeoff", "quietFor", "verify"];
     let mut texts: Vec<(String, &str)> = keys.map(|key| (key.to_owned(), text(&rule[key]))).into();
     texts.extend(fixes(rule));
     texts
@@ -206,6 +206,29 @@ fn sentences_are_short() {
         }
     }
     assert!(count > 1_000, "{count} sentences");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// In a template, a condition ends a sentence. A rendered text has its sentences whole.
+#[test]
+fn rendered_sentences_are_short() {
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for rule in rules() {
+        for finding in rendered(text(&rule["name"])) {
+            for key in ["message", "fix"] {
+                for sentence in sentences(text(&finding[key])) {
+                    count += 1;
+                    let words =
+                        sentence.split(' ').filter(|word| word.contains(char::is_alphanumeric)).count();
+                    if words > LONGEST_SENTENCE {
+                        wrong.push(format!("{} {key}: {words} words: {sentence}", rule["id"]));
+                    }
+                }
+            }
+        }
+    }
+    assert!(count > 100, "{count} sentences");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

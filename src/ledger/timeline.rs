@@ -39,6 +39,18 @@ pub struct Rate {
     pub window_minutes: u64,
 }
 
+impl Rate {
+    /// The mean of `count` requests a minute, in tenths. A burst of 40 s may touch two clock minutes, so the time from
+    /// the first to the last request counts if it is shorter than `active_minutes`. The least is one minute.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss, reason = "rates are for people, and counts are far below 2^52")]
+    pub fn mean_per_minute(&self, count: u64, span: Option<(i64, i64)>) -> f64 {
+        let active = self.active_minutes as f64;
+        let minutes = span.map_or(active, |(first, last)| active.min((last - first) as f64 / 60_000_000.0));
+        (count as f64 * 10.0 / minutes.max(1.0)).round() / 10.0
+    }
+}
+
 /// A timeline's windows with requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Windows {
@@ -291,6 +303,18 @@ mod tests {
         }
 
         #[test]
+        fn mean_is_at_least_that_over_active_minutes_and_at_most_the_count(
+            seconds in prop::collection::vec(0_i64..600, 1..100),
+        ) {
+            let mut timeline = Timeline::default();
+            seconds.iter().for_each(|second| timeline.record(second * 1_000_000));
+            let span = seconds.iter().min().zip(seconds.iter().max()).map(|(a, b)| (a * 1_000_000, b * 1_000_000));
+            let (count, rate) = (timeline.total(), timeline.rate().expect("not empty"));
+            let mean = rate.mean_per_minute(count, span);
+            prop_assert!(mean >= rate.mean_per_minute(count, None) && mean <= 100.0);
+        }
+
+        #[test]
         fn a_days_log_has_exact_minutes(minutes in prop::collection::vec(0_i64..1_500, 1..3_000)) {
             let mut naive: BTreeMap<i64, u64> = BTreeMap::new();
             for minute in &minutes {
@@ -306,5 +330,22 @@ mod tests {
                 window_minutes: 1,
             });
         }
+    }
+
+    #[test]
+    fn mean_of_a_burst_across_a_minute_boundary_is_over_one_minute() {
+        let mut timeline = Timeline::default();
+        let at = |request: i64| 40_000_000 + request * 40_000_000 / 89;
+        (0..90).for_each(|request| timeline.record(at(request)));
+        let rate = timeline.rate().expect("requests");
+        assert_eq!(rate.active_minutes, 2);
+        assert_eq!(rate.mean_per_minute(90, Some((at(0), at(89)))).to_bits(), 90.0_f64.to_bits());
+    }
+
+    #[test]
+    fn mean_is_over_the_span_if_it_is_shorter_than_the_active_minutes() {
+        let rate = Rate { active_minutes: 4, ..Rate::default() };
+        assert_eq!(rate.mean_per_minute(457, Some((0, 171_000_000))).to_bits(), 160.4_f64.to_bits());
+        assert_eq!(rate.mean_per_minute(457, Some((0, 900_000_000))).to_bits(), 114.3_f64.to_bits());
     }
 }

@@ -21,7 +21,7 @@ impl<'r> FindingIndex<'r> {
     }
 
     /// The findings of a case's worst member, the leading one first. Empty if the report has too many findings to list.
-    pub(super) fn of_worst(&self, case: &Case) -> Vec<&'r Finding> {
+    pub(super) fn worst_findings(&self, case: &Case) -> Vec<&'r Finding> {
         let mut findings = case.findings.iter().filter_map(|print| self.0.get(&**print).copied());
         let Some(first) = findings.next() else { return Vec::new() };
         let others = findings.filter(|finding| finding.client == first.client);
@@ -113,8 +113,8 @@ pub(super) fn described(case: &Case, findings: &FindingIndex<'_>) -> String {
     part("Rules", &rules(case));
     part("Source", &escaped(&source(case).unwrap_or_default()));
     part("Worst members", &members(case).unwrap_or_default());
-    let of_worst = findings.of_worst(case);
-    let Some(lead) = of_worst.first() else { return lines.join("\n") };
+    let worst_findings = findings.worst_findings(case);
+    let Some(lead) = worst_findings.first() else { return lines.join("\n") };
     part("Fix", &prose::plain(&lead.fix));
     part("Tradeoff", &prose::plain(lead.tradeoff.as_deref().unwrap_or_default()));
     let verify: Vec<_> = lead.verify.lines().map(escaped).collect();
@@ -126,8 +126,8 @@ pub(super) fn described(case: &Case, findings: &FindingIndex<'_>) -> String {
     let finding = |finding: &&Finding| {
         format!("- {} {}: {}", finding.severity, escaped(&finding.rule.id), escaped(&finding.message))
     };
-    if of_worst.len() > 1 {
-        part("Findings", &of_worst.iter().map(finding).collect::<Vec<_>>().join("\n"));
+    if worst_findings.len() > 1 {
+        part("Findings", &worst_findings.iter().map(finding).collect::<Vec<_>>().join("\n"));
     }
     lines.join("\n")
 }

@@ -59,7 +59,7 @@ pub fn render(report: &Report) -> String {
 fn annotation(case: &Case, findings: &FindingIndex<'_>) -> String {
     let level = if case.severity == "info" { "notice" } else { case.severity };
     let title = format!("{}. {}: {}", case.rank, case::client(case), case.rules.join(" "));
-    let lead = findings.of_worst(case).first().copied();
+    let lead = findings.worst_findings(case).first().copied();
     let evidence = lead.and_then(|finding| finding.evidence.as_ref());
     let place = match (&case.source, evidence) {
         (Some(source), _) => Some((&*source.path, source.line)),

@@ -172,14 +172,14 @@ fn folded(summary: &str, body: &str) -> String {
 
 /// The details of a case, from its worst member.
 fn details(case: &Case, findings: &FindingIndex<'_>, over_time: &OverTime<'_>) -> String {
-    let of_worst = findings.of_worst(case);
+    let worst_findings = findings.worst_findings(case);
     let client = code_in_html(&case::client(case));
     let summary = format!("{}. {} {client}: {}", case.rank, case.severity, code_in_html(&case::rules(case)));
     let mut out = vec![format!("{}\n\n", short_text(&case::sentence(case)))];
     out.extend(case::size(case).map(|size| format!("- **Case:** {size}\n")));
     out.extend(case::source(case).map(|source| format!("- **Source:** {}\n", code(&source))));
     out.extend(case::members(case).map(|worst| format!("- **Worst members:** {}\n", short_text(&worst))));
-    if let Some(lead) = of_worst.first() {
+    if let Some(lead) = worst_findings.first() {
         let who = facts::who(lead).into_iter().chain(over_time.lines(lead, WIDTH));
         let facts = who.chain(facts::what_and_why(lead));
         out.extend(facts.map(|(title, fact)| format!("- **{title}:** {}\n", short_line(&fact))));
@@ -191,7 +191,7 @@ fn details(case: &Case, findings: &FindingIndex<'_>, over_time: &OverTime<'_>) -
             ("Why", short(why)),
             ("Verify", commands(&lead.verify)),
             ("Afterwards", short(lead.look_for.as_deref().unwrap_or_default())),
-            ("Findings", if of_worst.len() > 1 { messages(&of_worst) } else { String::new() }),
+            ("Findings", if worst_findings.len() > 1 { messages(&worst_findings) } else { String::new() }),
         ];
         let parts = parts.iter().filter(|(_, body)| !body.is_empty());
         out.extend(parts.map(|(title, body)| format!("\n**{title}**\n\n{body}")));

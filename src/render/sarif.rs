@@ -106,9 +106,9 @@ fn notifications(report: &Report) -> Vec<Notification> {
 }
 
 fn result(report: &Report, case: &Case, findings: &FindingIndex<'_>, fired: &[&RuleInfo]) -> ResultObject {
-    let of_worst = findings.of_worst(case);
+    let worst_findings = findings.worst_findings(case);
     let mut seen = BTreeSet::new();
-    let evidence = of_worst.iter().flat_map(|finding| finding.evidence.iter().chain(&finding.more_evidence));
+    let evidence = worst_findings.iter().flat_map(|finding| finding.evidence.iter().chain(&finding.more_evidence));
     let mut logged = evidence.filter(|one| seen.insert((&*one.file, one.line))).take(MAX_PLACES);
     let physical = match &case.source {
         Some(source) => Some(physical(&source.path, source.line)),
@@ -152,7 +152,7 @@ fn level(severity: &str) -> &'static str {
 /// What the client does, and how to fix it.
 fn text(case: &Case, findings: &FindingIndex<'_>) -> String {
     let mut parts = vec![escaped(&case::sentence(case)).into_owned()];
-    if let Some(lead) = findings.of_worst(case).first() {
+    if let Some(lead) = findings.worst_findings(case).first() {
         parts.push(format!("Fix: {}", prose::plain(&lead.fix)));
         if let Some(tradeoff) = &lead.tradeoff {
             parts.push(format!("Tradeoff: {}", prose::plain(tradeoff)));

@@ -171,7 +171,7 @@ fn totals(
 ) -> v1::Totals {
     v1::Totals {
         latency: latency(&all.latency),
-        rate: all.times.rate(),
+        rate: all.times.rate(all.span),
         peak: minutes::peak(clients, |point| point.requests),
         etcd_peak: minutes::peak(clients, |point| point.etcd_reads),
         load: loads.to_v1(all.load),

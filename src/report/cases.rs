@@ -51,7 +51,7 @@ pub(super) struct Case {
     pub findings: Vec<usize>,
     /// The number of findings of the worst member. If the leading finding is on all members, the number of findings
     /// on all members.
-    pub of_worst: usize,
+    pub worst_findings: usize,
     /// The leading finding is on all members together.
     pub is_on_sum: bool,
     /// The number of resources that a run of the worst member reads. Without a run 1, on the input 0.
@@ -179,7 +179,7 @@ fn on_input(at: usize, hit: &HitRef<'_, '_>) -> Case {
         clients: BTreeSet::new(),
         worst: Vec::new(),
         findings: vec![at],
-        of_worst: 1,
+        worst_findings: 1,
         is_on_sum: false,
         resources: 0,
         rules: vec![hit.rule.id.clone()],
@@ -278,7 +278,7 @@ fn case<'r>(
     let findings: Vec<usize> = causes.iter().flat_map(|cause| cause.hits.iter().copied()).collect();
     let severity = first.severity;
     let resource = first.resource.map(str::to_owned);
-    let of_worst = first.hits.len();
+    let worst_findings = first.hits.len();
     let is_on_sum = first.is_on_sum;
     let resources: BTreeSet<Option<&str>> =
         first.group.rows.iter().filter(|_| first.is_run).map(|facts| facts.key.resource.as_deref()).collect();
@@ -314,7 +314,7 @@ fn case<'r>(
         clients: members,
         worst,
         findings,
-        of_worst,
+        worst_findings,
         is_on_sum,
         resources,
         rules,

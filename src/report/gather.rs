@@ -84,7 +84,7 @@ impl Builder<'_> {
             load: self.loads.to_v1(sums.load),
             cost: sums.costs.to_v1(self.cost_context),
             latency: latency(&sums.latency),
-            rate: sums.times.rate(),
+            rate: sums.times.rate(sums.span),
             first_timestamp: sums.span.map(|span| timestamp::format_micros(span.0)),
             first_not_long_running: sums.first_not_long_running.map(v1::Timestamp),
             last_timestamp: sums.span.map(|span| timestamp::format_micros(span.1)),
@@ -140,7 +140,7 @@ impl Builder<'_> {
         sums.open += open;
         sums.costs.add(&costs);
         sums.add_load(load);
-        let rate = times.rate();
+        let rate = times.rate(row.span);
         minutes.add(key, requests, times);
         let is_costly = requests > 0 && !entry.long_running && key.is_costly();
         if !is_costly && observed.contradict == 0 && !self.context.detail.has_all_shapes() {

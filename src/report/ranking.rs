@@ -71,7 +71,7 @@ impl Detail {
         };
         let mut is_shown = vec![false; findings];
         for case in cases.iter().take(wanted) {
-            case.findings[..case.of_worst].iter().for_each(|at| is_shown[*at] = true);
+            case.findings[..case.worst_findings].iter().for_each(|at| is_shown[*at] = true);
         }
         is_shown
     }
@@ -94,8 +94,8 @@ impl Detail {
 fn first_findings(cases: &[Case], findings: usize, most: usize) -> Vec<bool> {
     let mut is_shown = vec![true; findings];
     let mut left = most;
-    let of_worst = cases.iter().flat_map(|case| &case.findings[..case.of_worst]);
-    for at in of_worst.chain(cases.iter().flat_map(|case| &case.findings[case.of_worst..])) {
+    let worst_findings = cases.iter().flat_map(|case| &case.findings[..case.worst_findings]);
+    for at in worst_findings.chain(cases.iter().flat_map(|case| &case.findings[case.worst_findings..])) {
         is_shown[*at] = left > 0;
         left = left.saturating_sub(1);
     }
@@ -119,7 +119,7 @@ mod tests {
             clients: BTreeSet::from([0, 1]),
             worst: Vec::new(),
             findings,
-            of_worst: 1,
+            worst_findings: 1,
             is_on_sum: false,
             resources: 1,
             rules: Vec::new(),
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn findings_of_worst_members_are_kept_first() {
+    fn worst_findings_of_members_are_kept_first() {
         let cases = [case(vec![2, 0]), case(vec![1, 3])];
         let shown = |most| -> Vec<usize> {
             let is_shown = first_findings(&cases, 4, most);

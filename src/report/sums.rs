@@ -37,12 +37,12 @@ impl Times {
         if self.load.is_none() && self.sum.is_empty() { *self = other } else { self.add(&other) }
     }
 
-    pub(super) fn rate(&self) -> Option<v1::Rate> {
+    pub(super) fn rate(&self, span: Option<(i64, i64)>) -> Option<v1::Rate> {
         let rate = match &self.load {
             Some(load) => load.rate(&self.sum)?,
             None => self.sum.rate()?,
         };
-        Some(rate_to_v1(rate, self.sum.total()))
+        Some(rate_to_v1(rate, self.sum.total(), span))
     }
 }
 
@@ -209,12 +209,12 @@ pub(super) fn latency(histogram: &Histogram) -> Option<v1::Latency> {
 }
 
 #[allow(clippy::cast_precision_loss, reason = "rates are for people, and counts are far below 2^52")]
-fn rate_to_v1(rate: Rate, total: u64) -> v1::Rate {
-    let tenths = |value: f64| (value * 10.0).round() / 10.0;
+fn rate_to_v1(rate: Rate, total: u64, span: Option<(i64, i64)>) -> v1::Rate {
+    let peak = rate.peak as f64 / rate.window_minutes as f64;
     v1::Rate {
-        peak_per_minute: tenths(rate.peak as f64 / rate.window_minutes as f64),
+        peak_per_minute: (peak * 10.0).round() / 10.0,
         peak_at: v1::Timestamp(rate.peak_at),
-        mean_per_active_minute: tenths(total as f64 / rate.active_minutes as f64),
+        mean_per_active_minute: rate.mean_per_minute(total, span),
         active_minutes: rate.active_minutes,
         window_minutes: rate.window_minutes,
     }
@@ -241,7 +241,8 @@ mod tests {
                 all.merge(timeline.clone());
                 times.add(&Times::new(timeline));
             }
-            prop_assert_eq!(times.rate(), load.rate(&all).map(|rate| rate_to_v1(rate, all.total())));
+            let naive = load.rate(&all).map(|rate| rate_to_v1(rate, all.total(), None));
+            prop_assert_eq!(times.rate(None), naive);
         }
     }
 }

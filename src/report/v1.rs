@@ -298,7 +298,8 @@ pub struct Rate {
     pub peak_per_minute: f64,
     /// The start of that minute or window.
     pub peak_at: Timestamp,
-    /// The number of requests, divided by `activeMinutes`.
+    /// The number of requests, divided by `activeMinutes`. If the time from the first to the last event is shorter, it
+    /// is divided by that time, but at least by one minute.
     pub mean_per_active_minute: f64,
     /// The minutes of all windows with at least one request.
     pub active_minutes: u64,

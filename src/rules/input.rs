@@ -66,6 +66,7 @@ impl EtcdWrites {
     fn new(judged: &JudgedClients) -> Self {
         let measure = judged.measure;
         let mut times = Timeline::default();
+        let mut spans: Vec<(i64, i64)> = Vec::new();
         let mut writers: Vec<(u64, &ClientSummary)> = Vec::new();
         for client in &judged.clients {
             let mut own = 0;
@@ -77,6 +78,7 @@ impl EtcdWrites {
                     if stored * 2 >= judged.requests(&one.row) {
                         own += stored;
                         times.merge_from(&one.row.times(judged.received_only));
+                        spans.extend(one.row.span);
                     }
                 }
             }
@@ -94,10 +96,11 @@ impl EtcdWrites {
             0 => "<1 %".to_owned(),
             percent => format!("{percent} %"),
         };
+        let span = spans.iter().map(|span| span.0).min().zip(spans.iter().map(|span| span.1).max());
         let top = named.iter().take(NAMED);
         let top = top.map(|(writes, name)| format!("{} ({})", prefix(name, MAX_NAME), share(*writes)));
         Self {
-            per_minute: mean(all, rate.active_minutes),
+            per_minute: rate.mean_per_minute(all, span),
             peak_per_minute: mean(rate.peak, rate.window_minutes),
             minutes: rate.active_minutes,
             top_percent: named.first().map_or(0, |(writes, _)| percent(*writes)),

@@ -43,6 +43,10 @@ fn active_minutes(group: &Group<'_>) -> u64 {
     group.rate().map_or(0, |rate| rate.active_minutes)
 }
 
+fn per_minute(group: &Group<'_>, count: u64) -> Value<'static> {
+    Value::Double(group.rate().map_or(0.0, |rate| rate.mean_per_minute(count, group.span())))
+}
+
 pub static STATS: LazyLock<Vec<Variable<GroupGetter>>> =
     LazyLock::new(|| [OF_ROWS, DEPRECATIONS, COUNTS, TIMES].concat());
 
@@ -84,8 +88,8 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
     Variable {
         name: "perMinute",
         kind: Double,
-        doc: "Requests per minute, over the minutes with at least one.",
-        get: |group| tenths(group.requests(), active_minutes(group)),
+        doc: "Requests divided by `activeMinutes`. If the time from the first event to the last is shorter, divided by that time, but at least by one minute.",
+        get: |group| per_minute(group, group.requests()),
     },
     Variable {
         name: "activeMinutes",
@@ -114,8 +118,8 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
     Variable {
         name: "busiestPerMinute",
         kind: Double,
-        doc: "`busiestTarget` over `activeMinutes`.",
-        get: |group| tenths(group.targets().busiest(), active_minutes(group)),
+        doc: "`busiestTarget` divided by the same minutes as `perMinute`.",
+        get: |group| per_minute(group, group.targets().busiest()),
     },
     Variable {
         name: "busiestNode",

@@ -58,12 +58,21 @@ pub fn client_name(client: &ClientSummary) -> String {
     }
 }
 
-/// Escapes text that a client chose for Markdown: it must not end its code span or its line.
+/// Escapes text that a client chose for Markdown: it must not end its code span or its line. Control characters become
+/// the escapes that the formats write for names, so a name reads the same everywhere.
 fn in_prose(text: &str) -> String {
     if !text.contains(|c: char| c == '`' || c.is_control()) {
         return text.to_owned();
     }
-    text.replace('`', "'").replace(char::is_control, " ")
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            '`' => out.push('\''),
+            c if c.is_control() => out.extend(c.escape_unicode()),
+            c => out.push(c),
+        }
+    }
+    out
 }
 
 /// The values that are set. Most are not.

@@ -199,7 +199,7 @@ pub static COLUMNS: &[Column] = &[
         "mean_per_active_minute",
         PER_MINUTE,
         MaybeFloat(|row| Some(row.rate()?.mean_per_active_minute)),
-        "The mean over windows with at least one request.",
+        "The mean over windows with at least one request, or over the time from the first event to the last if that is shorter.",
     ),
     column(
         "active_minutes",
