@@ -217,7 +217,8 @@ fn rendered_sentences_are_short() {
     for rule in rules() {
         for finding in rendered(text(&rule["name"])) {
             for key in ["message", "fix"] {
-                for sentence in sentences(text(&finding[key])) {
+                // A semicolon ends a statement as a full stop does.
+                for sentence in sentences(&text(&finding[key]).replace("; ", ".\n\n")) {
                     count += 1;
                     let words =
                         sentence.split(' ').filter(|word| word.contains(char::is_alphanumeric)).count();

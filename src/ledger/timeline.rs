@@ -307,7 +307,9 @@ mod tests {
             seconds in prop::collection::vec(0_i64..600, 1..100),
         ) {
             let mut timeline = Timeline::default();
-            seconds.iter().for_each(|second| timeline.record(second * 1_000_000));
+            for second in &seconds {
+                timeline.record(second * 1_000_000);
+            }
             let span = seconds.iter().min().zip(seconds.iter().max()).map(|(a, b)| (a * 1_000_000, b * 1_000_000));
             let (count, rate) = (timeline.total(), timeline.rate().expect("not empty"));
             let mean = rate.mean_per_minute(count, span);

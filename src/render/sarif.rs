@@ -108,7 +108,8 @@ fn notifications(report: &Report) -> Vec<Notification> {
 fn result(report: &Report, case: &Case, findings: &FindingIndex<'_>, fired: &[&RuleInfo]) -> ResultObject {
     let worst_findings = findings.worst_findings(case);
     let mut seen = BTreeSet::new();
-    let evidence = worst_findings.iter().flat_map(|finding| finding.evidence.iter().chain(&finding.more_evidence));
+    let evidence =
+        worst_findings.iter().flat_map(|finding| finding.evidence.iter().chain(&finding.more_evidence));
     let mut logged = evidence.filter(|one| seen.insert((&*one.file, one.line))).take(MAX_PLACES);
     let physical = match &case.source {
         Some(source) => Some(physical(&source.path, source.line)),
