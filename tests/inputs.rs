@@ -123,6 +123,31 @@ fn files_that_are_not_logs_are_named_by_kind_with_the_command_that_helps() {
 }
 
 #[test]
+fn files_beside_logs_that_are_not_logs_are_no_reason_for_a_warning() {
+    let binary: Vec<u8> = (0..=255).cycle().take(20_000).collect();
+    let log = events(0..3);
+    let dir = Dir::with(&[
+        ("logs/audit.log", log.as_bytes()),
+        ("logs/core.bin", &binary),
+        ("logs/notes.txt", "dear diary\n".repeat(50).as_bytes()),
+    ]);
+    let alone = dir.report(&["logs/audit.log"]);
+    let report = dir.report(&["logs"]);
+    for key in ["files", "bytes", "lines", "records", "skipped", "unreadBytes", "requests"] {
+        assert_eq!(report["input"][key], alone["input"][key], "{key}");
+    }
+    assert_eq!(report["findings"], alone["findings"]);
+    assert_eq!(report["input"]["unknownFiles"].as_array().map(Vec::len), Some(2));
+    let text = dir.text(&["logs"]);
+    assert!(text.contains("no audit events: 1 binary file, logs/core.bin"), "{text}");
+    // JSON may be what a shipper made of a log, so its unreadable records count.
+    dir.write("logs/shipped.json", b"{\n".repeat(50).as_slice());
+    let report = dir.report(&["logs"]);
+    assert_eq!(report["input"]["files"], 2);
+    assert!(report["findings"].as_array().expect("a list").iter().any(|one| one["rule"]["id"] == "KT901"));
+}
+
+#[test]
 fn unreadable_files_are_named_and_the_rest_is_read() {
     use std::os::unix::fs::PermissionsExt;
     let dir = Dir::with(&[

@@ -451,12 +451,15 @@ fn fix_of_not_observable_is_about_the_cause_that_the_message_names_first() {
 
 #[test]
 fn details_try_an_exact_name_before_commas_and_stars() {
-    let request = |number: usize, user| {
-        let request = Request { user, agent: "a/1", uri: "/api/v1/pods", second: number as u64, millis: 9 };
+    let users = ["foo,bar", "*", "foo", "bar"];
+    // Different programs, so that each user has a case.
+    let agents = ["a/1", "b/1", "c/1", "d/1"];
+    let log = |number: usize| {
+        let (user, agent) = (users[number % 4], agents[number % 4]);
+        let request = Request { user, agent, uri: "/api/v1/pods", second: number as u64, millis: 9 };
         event(number, &request)
     };
-    let users = ["foo,bar", "*", "foo", "bar"];
-    let log: String = (0..800).map(|number| request(number, users[number % 4])).collect();
+    let log: String = (0..800).map(log).collect();
     let named = |details: &str| -> Vec<bool> {
         let page = page_of(&log, &[details], "100");
         users.map(|user| page.lines().any(|line| line.contains(&format!(". user {user}  ")))).to_vec()

@@ -187,6 +187,26 @@ impl InputCounts {
         self.activity.note(received.saturating_add_unsigned(took.unwrap_or(0)));
     }
 
+    /// Removes the counts of a source without events.
+    pub fn remove(&mut self, source: u32) {
+        let Some(own) = self.sources.remove(&source) else { return };
+        self.bytes -= own.bytes;
+        self.lines -= own.lines;
+        self.unread.0 -= own.unread;
+        self.unread.1.retain(|at| at.source != source);
+        for (kind, count) in own.foreign {
+            *self.foreign.entry(kind).or_default() -= count;
+        }
+        self.foreign.retain(|_, count| *count > 0);
+        for (reason, count) in own.skipped {
+            let (all, places) = self.skipped.entry(reason).or_default();
+            *all -= count;
+            places.retain(|at| at.source != source);
+        }
+        self.skipped.retain(|_, (count, _)| *count > 0);
+        self.damaged.remove(&source);
+    }
+
     /// Number of events, filtered ones included.
     #[must_use]
     pub fn all_events(&self) -> u64 {

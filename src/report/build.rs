@@ -64,6 +64,10 @@ pub fn build_with_cases(
     context: &Context<'_>,
     case_ranks: &[usize],
 ) -> (v1::Report, Vec<Option<CaseRequests>>) {
+    let other_files = input::other_files(context.sources, &ledger.input);
+    for source in &other_files {
+        ledger.input.remove(*source);
+    }
     let received_only = ledger.input.received_only();
     let servers = version::servers(context);
     let by_version = version::totals(&mut ledger.clients, context, received_only);
@@ -134,7 +138,7 @@ pub fn build_with_cases(
     let gathered =
         gathered.reduce(Gathered::default, |all, Gathered { clients, sums }| all.with(clients, &sums));
     all.add(&gathered.sums);
-    let mut input = input::input(&ledger.input, context, &all);
+    let mut input = input::input(&ledger.input, context, &all, &other_files);
     input.notes.extend(omitted_note);
     let clients = ordered(gathered.clients, worst, ranks, &places);
     let totals = totals(all, &clients, loads, cost_context, version::by_version(&by_version));

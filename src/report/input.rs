@@ -7,14 +7,19 @@ use super::build::{Context, file_name};
 use super::sums::Sums;
 use super::v1;
 use crate::decode::{Envelope, Foreign, Layers, SkipReason};
-use crate::input::{FileKind, SkippedPath, Sources};
+use crate::input::{FileKind, SkippedPath, Source, Sources};
 use crate::k8s::{Stage, timestamp};
 use crate::ledger::{InputCounts, SourceCounts};
 
 /// Limit of the files that a list names.
 const NAMED_FILES: usize = 10;
 
-pub(super) fn input(counts: &InputCounts, context: &Context<'_>, sums: &Sums) -> v1::Input {
+pub(super) fn input(
+    counts: &InputCounts,
+    context: &Context<'_>,
+    sums: &Sums,
+    other_files: &[u32],
+) -> v1::Input {
     let stages = [
         (Stage::RequestReceived, "RequestReceived"),
         (Stage::ResponseStarted, "ResponseStarted"),
@@ -32,7 +37,7 @@ pub(super) fn input(counts: &InputCounts, context: &Context<'_>, sums: &Sums) ->
         .collect();
     let formats = formats(counts);
     v1::Input {
-        files: sources.list.len() as u64,
+        files: (sources.list.len() - other_files.len()) as u64,
         bytes: counts.bytes,
         unread_bytes: counts.unread.0,
         unread_at: counts
@@ -108,6 +113,19 @@ pub(super) fn input(counts: &InputCounts, context: &Context<'_>, sums: &Sums) ->
             .map(|(index, counts)| source(file(*index), counts))
             .collect(),
     }
+}
+
+/// Files that a directory scan found and that are not logs: text, tables and binary data without an audit event. The
+/// report lists them under `unknownFiles` and nowhere else.
+pub(super) fn other_files(sources: &Sources, counts: &InputCounts) -> Vec<u32> {
+    let is_other = |source: &Source, index: &u32| {
+        let kind = source.path.as_ref().and_then(|path| sources.kinds.get(path));
+        !source.explicit
+            && matches!(kind, Some(FileKind::Binary | FileKind::Csv | FileKind::Text))
+            && !counts.sources.get(index).is_some_and(SourceCounts::holds_any)
+    };
+    let sources = sources.list.iter().zip(0_u32..);
+    sources.filter(|(source, index)| is_other(source, index)).map(|(_, index)| index).collect()
 }
 
 pub(super) fn not_read(sources: &Sources) -> v1::NotRead {

@@ -10,7 +10,8 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Input {
-    /// The number of files. Standard input counts as one.
+    /// The number of log files. Standard input counts as one. Files that a directory scan found and that are not logs
+    /// are only in `unknownFiles`; the other counts leave them out.
     pub files: u64,
     /// The size after decompression.
     pub bytes: u64,
