@@ -3,6 +3,7 @@
 use kubetoll::anonymize::{Anonymizer, Key};
 use kubetoll::k8s::KubeVersion;
 use kubetoll::report::Report;
+use kubetoll::report::v1::Case;
 use kubetoll::rules::RuleSet;
 use proptest::prelude::*;
 use rayon::prelude::*;
@@ -26,8 +27,22 @@ fn anonymized(log: &[u8], key: &str) -> Vec<u8> {
     text.lines().map(line).collect::<String>().into_bytes()
 }
 
+/// The fix of a case without the names that anonymization replaces.
+fn without_names(case: &Case) -> String {
+    let members = case.members.worst.iter().map(|member| &member.client);
+    let names = members.chain(&case.client).chain(&case.resource);
+    let fix = names.fold(case.fix.clone(), |fix, name| fix.replace(&**name, "X"));
+    without_namespace(&fix)
+}
+
+/// A text without the name of a namespace.
+fn without_namespace(text: &str) -> String {
+    let Some((before, rest)) = text.split_once("namespace `") else { return text.to_owned() };
+    format!("{before}namespace {}", rest.split_once('`').map_or("", |(_, after)| after))
+}
+
 /// The cases without names, in an order that names do not decide.
-fn cases(report: &Report) -> Vec<(String, Vec<String>, u64, u64, String)> {
+fn cases(report: &Report) -> Vec<(String, Vec<String>, u64, u64, String, String)> {
     let mut cases: Vec<_> = report
         .cases
         .iter()
@@ -35,7 +50,8 @@ fn cases(report: &Report) -> Vec<(String, Vec<String>, u64, u64, String)> {
             let mut rules = case.rules.clone();
             rules.sort();
             let peak = format!("{:.0}", case.peak_per_minute);
-            (case.severity.to_owned(), rules, case.requests, case.members.count, peak)
+            let fix = without_names(case);
+            (case.severity.to_owned(), rules, case.requests, case.members.count, peak, fix)
         })
         .collect();
     cases.sort();

@@ -170,7 +170,13 @@ impl Anonymizer {
             out.push('/');
             out.push_str(language);
         }
+        let mut is_after_comment = false;
         for piece in pieces {
+            if is_after_comment && piece.starts_with("kubernetes/") && !out.ends_with(')') {
+                // `) kubernetes/` shows a Go client, and advice depends on that.
+                out.push_str(" (linux/amd64)");
+            }
+            is_after_comment = piece.ends_with(')');
             let kept = if is_platform(piece) {
                 piece.to_owned()
             } else if let Some(commit) = piece.strip_prefix("kubernetes/") {
@@ -265,6 +271,9 @@ mod tests {
             ("OpenAPI-Generator/37.0.2/python", true),
             ("HashiCorp/1.0 Terraform/1.7.0", true),
             ("velero-server/v1.16.0 (linux/amd64) 1.16.0", false),
+            ("acme-operator/v0.0.0 (illumos/amd64)", false),
+            ("acme-operator/v0.0.0 (acme/amd64) kubernetes/$Format", false),
+            ("acme-operator/v1.2.0 (linux/amd64; acme) kubernetes/abcdef0", false),
             ("acme-operator/v1.2-acme (linux/amd64) kubernetes/abcdef0/acme", false),
             ("acme/secret-token someone@acme.com", false),
             ("python-acme/1.0", false),
@@ -303,7 +312,14 @@ mod tests {
                 "kube-controller-manager/v1.30.4 (linux/amd64) kubernetes/a51/secret-corp-tenant",
                 "kube-controller-manager/v1.30.4 (linux/amd64) kubernetes/a51",
             ),
-            ("kubectl/v1.30.4 (linux/secretco) kubernetes/a51b3b7", "kubectl/v1.30.4 kubernetes/a51b3b7"),
+            (
+                "kubectl/v1.30.4 (linux/secretco) kubernetes/a51b3b7",
+                "kubectl/v1.30.4 (linux/amd64) kubernetes/a51b3b7",
+            ),
+            (
+                "manager/v0.0.0 (illumos/amd64) kubernetes/$Format",
+                "manager/v0.0.0 (linux/amd64) kubernetes/$Format",
+            ),
             (
                 "kubectl/v1.30.4 (linux/amd64) kubernetes/deadbeef0123456789deadbeef",
                 "kubectl/v1.30.4 (linux/amd64) kubernetes/0",

@@ -71,7 +71,12 @@ pub(super) fn yaml(text: &str) -> Result<PathBuf, String> {
 
 /// Parses a path. The file extension of another format is an error.
 fn of_one_form(text: &str, form: &str, ending: &str, endings: &[&str]) -> Result<PathBuf, String> {
-    let path = parse(text)?;
+    // The advice of `parse` names flags of `scan`.
+    let path = parse(text).map_err(|_| {
+        format!(
+            "-o takes a file; this command writes {form}; use -o FILE.{ending}; for a file of this name write -o ./{text}"
+        )
+    })?;
     let own = format::ending(&path);
     if endings.contains(&&*own) || matches!(Format::of_path(&path), Ok(Format::Page(Page::Text, _))) {
         return Ok(path);
@@ -118,6 +123,10 @@ mod tests {
         {
             let error = json_lines(path).expect_err(path);
             assert!(error.contains(better), "{error}");
+        }
+        for text in ["json", "csv", "wide", "top=10", "jsonpath={.items}"] {
+            let error = json_lines(text).expect_err(text);
+            assert!(error.contains("-o FILE.jsonl") && !error.contains("--"), "{text}: {error}");
         }
         assert!(yaml("policy.yml").is_ok() && yaml("./policy").is_ok() && yaml("policy.json").is_err());
     }

@@ -218,7 +218,7 @@ impl Run<'_> {
             let what = self.sources.kinds.get(given).map(ToString::to_string).unwrap_or_default();
             return format!("{name}: kubetoll does not read this {what}; run: {command}");
         }
-        let what = if is_alone { skipped(ledger) } else { String::new() };
+        let what = if is_alone { skipped(ledger, kinds.is_empty()) } else { String::new() };
         let lines: Vec<String> = unknown(&kinds).into_iter().map(|line| format!("\n  {line}")).collect();
         let lines = lines.concat();
         format!(
@@ -228,8 +228,8 @@ impl Run<'_> {
     }
 }
 
-/// The content of a log without events, as text.
-fn skipped(ledger: &Ledger) -> String {
+/// The content of a log without events, as text. `is_empty` is false if its files are listed by kind.
+fn skipped(ledger: &Ledger, is_empty: bool) -> String {
     let input = &ledger.input;
     let skipped = input.skipped.iter().map(|(reason, (count, _))| (reason.as_str(), *count));
     let foreign = input.foreign.iter().map(|(kind, count)| (kind.as_str(), *count));
@@ -239,5 +239,9 @@ fn skipped(ledger: &Ledger) -> String {
     });
     let streams = input.damaged.values().map(|(damage, _)| damage.as_str().to_owned());
     let found: Vec<String> = lines.chain(streams).collect();
-    if found.is_empty() { " (it is empty)".to_owned() } else { format!(" ({})", found.join(", ")) }
+    match &*found {
+        [] if is_empty => " (it is empty)".to_owned(),
+        [] => String::new(),
+        found => format!(" ({})", found.join(", ")),
+    }
 }

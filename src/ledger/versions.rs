@@ -11,8 +11,8 @@ use crate::apiserver::ConfiguredNames;
 use crate::k8s::{EtcdVersion, KubeVersion, Mark};
 use crate::requests::{ClaimSource, VersionClaim};
 
-/// Maximum number of distinct claims. Honest logs have a few.
-const MAX_STATEMENTS: usize = 4_096;
+/// Maximum number of distinct claims. Honest logs have a few in each source.
+const MAX_STATEMENTS: usize = 1 << 16;
 /// Maximum number of signs. Each source has at most some hundred.
 const MAX_SIGNS: usize = 1 << 16;
 /// Maximum number of instances: the nodes of a large cluster. While counting, twice as many.
@@ -57,6 +57,15 @@ impl Claim {
             Self::Stated(by, version, _) => Self::Stated(by, version, 0),
             Self::Sign(_) => self,
         }
+    }
+
+    /// Whether the number of instances with the claim matters.
+    #[must_use]
+    pub fn is_counted_by_instance(self) -> bool {
+        matches!(
+            self,
+            Self::Stated(ClaimSource::Kubelet | ClaimSource::KubeProxy | ClaimSource::Unconfirmed, ..)
+        )
     }
 }
 

@@ -11,7 +11,7 @@ mod totals;
 use std::collections::BTreeSet;
 
 pub use facts::Fact;
-pub use sample::{ClaimSpans, Claims, Sighting, sample};
+pub use sample::{ClaimSpans, Claims, Sighting, mixed_versions, sample};
 pub use totals::{VersionTotals, totals};
 
 use facts::{Evidence, VersionFacts};

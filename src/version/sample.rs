@@ -2,18 +2,19 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::BuildHasher as _;
 
-use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use super::{Inferred, Relation, VersionSource};
 use crate::apiserver::{Releases, Server};
 use crate::k8s::KubeVersion;
-use crate::ledger::{Claim, TimelineVersion, VersionEvidence};
+use crate::ledger::{BoundedMap, Claim, Merge, TimelineVersion, VersionEvidence};
 
-/// At most this many claims are kept, since each node may claim a version. Beyond it, the sample may be incomplete; the final
-/// check detects that.
-const MAX_CLAIMS: usize = 1 << 15;
+/// Maximum number of kinds of claims of one source. Honest logs have some hundred.
+const MAX_KINDS: usize = 4_096;
+/// Maximum number of claims of instances: the nodes of a large cluster. While counting, twice as many.
+const MAX_INSTANCES: usize = 1 << 14;
 
 /// An event with version evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,50 +27,119 @@ pub struct Sighting {
     pub request: u64,
 }
 
-/// Claims about the server's version, by source, each with its first and its last event.
-#[derive(Debug, Clone, Default)]
-pub struct Claims(HashMap<(u32, Claim), (Sighting, Sighting), FxBuildHasher>);
+/// The first and the last event of a claim.
+#[derive(Debug, Clone, Copy, Default)]
+struct FirstAndLast(Option<(Sighting, Sighting)>);
+
+impl FirstAndLast {
+    fn of(seen: Sighting) -> Self {
+        Self(Some((seen, seen)))
+    }
+
+    fn events(self) -> impl Iterator<Item = Sighting> {
+        self.0.into_iter().flat_map(|(first, last)| [first, last])
+    }
+}
+
+impl Merge for FirstAndLast {
+    fn merge(&mut self, other: Self) {
+        self.0 = match (self.0, other.0) {
+            (Some(own), Some(other)) => Some((own.0.min(other.0), own.1.max(other.1))),
+            (own, other) => own.or(other),
+        };
+    }
+}
+
+/// A claim of any instance. Signs come first, because they are few. A client can claim many versions.
+type Kind = (bool, Claim);
+
+/// Claims about the server's version, each with its first and its last event. The order of calls does not affect which
+/// claims are kept.
+#[derive(Debug, Clone)]
+pub struct Claims {
+    /// By source. The number of instances in one source cannot evict the claims of another.
+    kinds: BTreeMap<u32, BTreeMap<Kind, FirstAndLast>>,
+    /// By source and claim. Above the limit, this is a sample.
+    instances: BoundedMap<(u32, Claim), FirstAndLast>,
+}
+
+impl Default for Claims {
+    fn default() -> Self {
+        Self { kinds: BTreeMap::new(), instances: BoundedMap::new(MAX_INSTANCES) }
+    }
+}
 
 impl Claims {
-    /// Adds a claim. The order of calls does not affect which events are kept.
+    /// Adds a claim.
     pub fn note(&mut self, claim: Claim, source: u32, seen: Sighting) {
-        self.add((source, claim), (seen, seen));
+        let seen = FirstAndLast::of(seen);
+        self.add((matches!(claim, Claim::Stated(..)), claim.of_any_instance()), source, seen);
+        if claim.is_counted_by_instance() {
+            let key = (source, claim);
+            self.instances.entry_with_hash(FxBuildHasher.hash_one(key), &key, || 0, || key).merge(seen);
+        }
     }
 
     /// Moves all claims of `other` into this.
     pub fn merge(&mut self, other: &mut Self) {
-        for (key, seen) in other.0.drain() {
-            self.add(key, seen);
+        let other = std::mem::take(other);
+        for (source, kinds) in other.kinds {
+            for (kind, seen) in kinds {
+                self.add(kind, source, seen);
+            }
+        }
+        self.instances.merge(other.instances);
+    }
+
+    fn add(&mut self, kind: Kind, source: u32, seen: FirstAndLast) {
+        let kinds = self.kinds.entry(source).or_default();
+        kinds.entry(kind).or_default().merge(seen);
+        if kinds.len() > MAX_KINDS {
+            kinds.pop_last();
         }
     }
 
-    fn add(&mut self, key: (u32, Claim), (first, last): (Sighting, Sighting)) {
-        if let Some(known) = self.0.get_mut(&key) {
-            *known = (known.0.min(first), known.1.max(last));
-        } else if self.0.len() < MAX_CLAIMS {
-            self.0.insert(key, (first, last));
-        }
+    /// All claims without their instances, by source.
+    fn kinds(&self) -> impl Iterator<Item = (u32, Claim, FirstAndLast)> {
+        let of = |(source, kinds): (&u32, &BTreeMap<Kind, FirstAndLast>)| {
+            let source = *source;
+            kinds.iter().map(move |((_, claim), seen)| (source, *claim, *seen)).collect::<Vec<_>>()
+        };
+        self.kinds.iter().flat_map(of)
+    }
+
+    /// The claims of instances, by source.
+    fn instances(&mut self) -> impl Iterator<Item = (u32, Claim, FirstAndLast)> {
+        self.instances.kept().map(|((source, claim), seen)| (*source, *claim, *seen))
     }
 
     /// The version evidence of these claims. `source` maps each source to the source that it counts for.
-    fn evidence(&self, source: impl Fn(u32) -> u32) -> VersionEvidence {
+    fn evidence(&mut self, source: impl Fn(u32) -> u32) -> VersionEvidence {
         let mut evidence = VersionEvidence::default();
-        for ((own, claim), (first, last)) in &self.0 {
-            for seen in [first, last] {
-                evidence.claim(*claim, source(*own), seen.at);
+        for (own, claim, seen) in self.kinds() {
+            for seen in seen.events() {
+                match claim {
+                    Claim::Stated(by, version, _) => evidence.note(by, version, source(own), seen.at),
+                    Claim::Sign(sign) => evidence.show(sign, source(own), seen.at),
+                }
+            }
+        }
+        for (own, claim, seen) in self.instances() {
+            for seen in seen.events() {
+                evidence.claim(claim, source(own), seen.at);
             }
         }
         evidence
     }
+}
 
-    /// The versions of the sources, if merging the sources into one log would change the version that judges them.
-    #[must_use]
-    pub fn versions_apart(&self, server: &Server) -> Option<Vec<KubeVersion>> {
-        let found = inferred(&mut self.evidence(|source| source), server);
-        let versions: BTreeSet<KubeVersion> = found.timeline.kube_versions().collect();
-        let is_apart = matches!(found.relation, Relation::BySource | Relation::Mixed) && versions.len() > 1;
-        is_apart.then(|| versions.into_iter().collect())
-    }
+/// The versions of the sources, if merging the sources into one log would change the version that judges them.
+#[must_use]
+pub fn mixed_versions(evidence: &mut VersionEvidence, server: &Server) -> Option<Vec<KubeVersion>> {
+    let found = inferred(evidence, server);
+    let versions: BTreeSet<KubeVersion> = found.timeline.kube_versions().collect();
+    let is_mixed = matches!(found.relation, Relation::BySource | Relation::Mixed) && versions.len() > 1;
+    is_mixed.then(|| versions.into_iter().collect())
 }
 
 /// First and last receive time of requests, by source and version index.
@@ -131,42 +201,54 @@ fn inferred(evidence: &mut VersionEvidence, server: &Server) -> Inferred {
 pub fn sample(
     found: &Inferred,
     server: &Server,
-    all: &Claims,
-    chosen: &Claims,
+    all: &mut Claims,
+    chosen: &mut Claims,
     spans: &ClaimSpans,
 ) -> Option<BTreeSet<Sighting>> {
     if found.source == VersionSource::Flag {
         return None;
     }
     let own = chosen.evidence(|_| 0);
-    let is_shown_by = |events: &[&Candidate]| {
+    let is_shown_by = |events: &mut dyn Iterator<Item = &Candidate>| {
         let mut evidence = own.clone();
-        for (claim, at) in events.iter().flat_map(|event| &event.claims) {
+        for (claim, at) in events.flat_map(|event| &event.claims) {
             evidence.claim(*claim, 0, *at);
         }
         spans.are_judged_alike(found, &inferred(&mut evidence, server))
     };
     let sources: BTreeSet<u32> = spans.0.keys().map(|(source, _)| *source).collect();
     let has_several = found.relation != Relation::One;
-    let few = candidates(all, &sources, has_several, true);
-    let mut events: Vec<&Candidate> = few.iter().collect();
-    if !is_shown_by(&events) {
+    let mut few = candidates(all.kinds(), &sources, has_several);
+    if !is_shown_by(&mut few.iter()) {
         // The number of nodes with a version may matter, so try all instances.
-        let many = candidates(all, &sources, has_several, false);
-        let events: Vec<&Candidate> = many.iter().collect();
-        return is_shown_by(&events).then(|| many.iter().map(|event| event.seen).collect());
+        let others: Vec<_> = all.kinds().filter(|(_, claim, _)| !claim.is_counted_by_instance()).collect();
+        let many = candidates(others.into_iter().chain(all.instances()), &sources, has_several);
+        return is_shown_by(&mut many.iter()).then(|| many.iter().map(|event| event.seen).collect());
     }
     // Try to drop the least trusted events first.
-    events.sort_by_key(|event| (Reverse(event.claims.iter().map(|(claim, _)| *claim).min()), event.seen));
-    let mut at = 0;
-    while at < events.len() {
-        let event = events.remove(at);
-        if !is_shown_by(&events) {
-            events.insert(at, event);
-            at += 1;
+    few.sort_by_key(|event| (Reverse(event.claims.iter().map(|(claim, _)| *claim).min()), event.seen));
+    Some(needed(&few, is_shown_by).iter().map(|event| event.seen).collect())
+}
+
+/// The candidates without which `is_enough` fails. It drops many at once, because only a few are needed, and each test
+/// reads all others.
+fn needed<T>(all: &[T], is_enough: impl Fn(&mut dyn Iterator<Item = &T>) -> bool) -> Vec<&T> {
+    let mut needed: Vec<&T> = Vec::new();
+    // Slices that are not tried yet; the last is next.
+    let mut untried = vec![all];
+    while let Some(slice) = untried.pop() {
+        let rest = untried.iter().rev().flat_map(|slice| slice.iter());
+        if slice.is_empty() || is_enough(&mut needed.iter().copied().chain(rest)) {
+            continue;
+        }
+        if let [one] = slice {
+            needed.push(one);
+        } else {
+            let (first, second) = slice.split_at(slice.len() / 2);
+            untried.extend([second, first]);
         }
     }
-    Some(events.iter().map(|event| event.seen).collect())
+    needed
 }
 
 /// An event that may be added, with its claims.
@@ -176,22 +258,107 @@ struct Candidate {
     claims: Vec<(Claim, Option<i64>)>,
 }
 
-/// The first event of each claim in these sources, and the last event too if `with_last`. With `one_instance`, one instance
-/// of each version is enough.
-fn candidates(all: &Claims, sources: &BTreeSet<u32>, with_last: bool, one_instance: bool) -> Vec<Candidate> {
-    let mut kinds: BTreeMap<(u32, Claim), (Sighting, Sighting)> = BTreeMap::new();
-    for ((source, claim), (first, last)) in &all.0 {
-        if sources.contains(source) {
-            let kind = if one_instance { claim.of_any_instance() } else { *claim };
-            let seen = kinds.entry((*source, kind)).or_insert((*first, *last));
-            *seen = (seen.0.min(*first), seen.1.max(*last));
+/// The first event of each claim in these sources, and the last event too if `with_last`.
+fn candidates(
+    claims: impl Iterator<Item = (u32, Claim, FirstAndLast)>,
+    sources: &BTreeSet<u32>,
+    with_last: bool,
+) -> Vec<Candidate> {
+    let mut events: BTreeMap<Sighting, BTreeSet<Claim>> = BTreeMap::new();
+    for (_, claim, seen) in claims.filter(|(source, ..)| sources.contains(source)) {
+        for seen in seen.events().take(if with_last { 2 } else { 1 }) {
+            events.entry(seen).or_default().insert(claim);
         }
     }
-    let mut events: BTreeMap<Sighting, Vec<(Claim, Option<i64>)>> = BTreeMap::new();
-    for ((_, claim), (first, last)) in kinds {
-        for seen in [Some(first), Some(last).filter(|_| with_last)].into_iter().flatten() {
-            events.entry(seen).or_default().push((claim, seen.at));
+    let of = |(seen, claims): (Sighting, BTreeSet<Claim>)| Candidate {
+        seen,
+        claims: claims.into_iter().map(|claim| (claim, seen.at)).collect(),
+    };
+    events.into_iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::requests::ClaimSource;
+
+    fn kubelet(node: u64, patch: u16) -> Claim {
+        Claim::Stated(ClaimSource::Kubelet, KubeVersion::new(28, patch), node)
+    }
+
+    fn seen(event: u64) -> Sighting {
+        Sighting {
+            at: Some(i64::try_from(event).expect("a small number") * 1_000_000),
+            event,
+            request: event,
         }
     }
-    events.into_iter().map(|(seen, claims)| Candidate { seen, claims }).collect()
+
+    #[test]
+    fn many_nodes_of_one_source_evict_no_evidence_of_another() {
+        let nodes = 4 * MAX_INSTANCES as u64;
+        let notes = |nodes: std::ops::Range<u64>| nodes.map(|node| (kubelet(node, 3), 0, seen(node)));
+        let stated = |minor, patch| Claim::Stated(ClaimSource::Loopback, KubeVersion::new(minor, patch), 0);
+        let other =
+            [0, nodes].map(|at| [(stated(28, 3), 0, seen(at)), (stated(34, 1), 1, seen(at))]).concat();
+        let found = |notes: Vec<(Claim, u32, Sighting)>| {
+            let mut claims = Claims::default();
+            notes.into_iter().for_each(|(claim, source, seen)| claims.note(claim, source, seen));
+            claims
+        };
+        let mut forward = found(notes(0..nodes).chain(other.clone()).collect());
+        let mut backward = found(other.iter().copied().chain(notes(0..nodes).rev()).collect());
+        let mut merged = found(notes(nodes / 2..nodes).chain(other).collect());
+        merged.merge(&mut found(notes(0..nodes / 2).collect()));
+        assert!(forward.kinds().any(|(source, claim, _)| (source, claim) == (1, stated(34, 1))));
+        let expected = forward.evidence(|source| source).in_order();
+        assert_eq!(backward.evidence(|source| source).in_order(), expected);
+        assert_eq!(merged.evidence(|source| source).in_order(), expected);
+    }
+
+    #[test]
+    fn many_nodes_of_one_source_do_not_hide_the_version_of_another() {
+        let mut evidence = VersionEvidence::default();
+        for node in 0..33_500 {
+            evidence.claim(kubelet(node, 3), 0, seen(node).at);
+            for (source, version) in [(0, KubeVersion::new(28, 3)), (1, KubeVersion::new(34, 1))] {
+                let stated = Claim::Stated(ClaimSource::Loopback, version, 0);
+                evidence.claim(stated, source, seen(node).at);
+            }
+        }
+        let server = Server::with_defaults(KubeVersion::NEWEST);
+        let versions = mixed_versions(&mut evidence, &server);
+        assert_eq!(versions, Some(vec![KubeVersion::new(28, 3), KubeVersion::new(34, 1)]));
+    }
+
+    #[test]
+    fn many_versions_of_one_client_evict_no_sign_and_no_trusted_claim() {
+        let mut claims = Claims::default();
+        for patch in 0..2 * u16::try_from(MAX_KINDS).expect("a small number") {
+            claims.note(kubelet(1, patch), 0, seen(u64::from(patch)));
+        }
+        let sign = Claim::Sign(crate::ledger::Sign::InitialEventsServed);
+        let stated = Claim::Stated(ClaimSource::Loopback, KubeVersion::new(34, 1), 0);
+        claims.note(sign, 0, seen(1));
+        claims.note(stated, 0, seen(1));
+        let kept: Vec<Claim> = claims.kinds().map(|(_, claim, _)| claim).collect();
+        assert!(kept.len() == MAX_KINDS && kept.contains(&sign) && kept.contains(&stated));
+    }
+
+    #[test]
+    fn needed_events_are_found_with_few_tests() {
+        let all: Vec<u32> = (0..10_000).collect();
+        for wanted in [&[][..], &[0], &[4_999, 5_000, 9_999]] {
+            let tests = Cell::new(0);
+            let found = needed(&all, |rest: &mut dyn Iterator<Item = &u32>| {
+                tests.set(tests.get() + 1);
+                let rest: BTreeSet<u32> = rest.copied().collect();
+                wanted.iter().all(|one| rest.contains(one))
+            });
+            assert_eq!(found.into_iter().copied().collect::<Vec<u32>>(), wanted);
+            assert!(tests.get() < 100, "{} tests", tests.get());
+        }
+    }
 }

@@ -103,7 +103,7 @@ impl<'a> Choice<'a> {
         choice.has_events = found.has_ended || found.has_received;
         choice.has_chosen = found.has_chosen;
         if let Some(version) = version {
-            choice.add_version_events(version, &found);
+            choice.add_version_events(version, &mut found);
         }
         Ok(choice)
     }
@@ -172,7 +172,7 @@ impl<'a> Choice<'a> {
         });
     }
 
-    fn add_version_events(&mut self, version: &Inferred, found: &FoundEvents) {
+    fn add_version_events(&mut self, version: &Inferred, found: &mut FoundEvents) {
         let FoundEvents { claims, chosen, spans, .. } = found;
         self.version = match sample(version, &self.run.server, claims, chosen, spans) {
             Some(events) => {

@@ -10,11 +10,12 @@ use crate::anonymize::{self, Anonymizer};
 use crate::decode::{Outcome, SkipReason};
 use crate::input::block::Damage;
 use crate::input::{Source, SourcePosition};
+use crate::ledger::{Merge as _, VersionEvidence};
 use crate::pipeline;
 use crate::render::plain::{count, counted, escaped};
 use crate::report::CaseCache;
-use crate::requests::{Classifier, request_hash};
-use crate::version::{Claims, Sighting};
+use crate::requests::Classifier;
+use crate::version::mixed_versions;
 
 /// Counts of written events and of problems.
 #[derive(Debug, Default)]
@@ -29,7 +30,7 @@ pub(super) struct Counts {
     /// Skipped records by reason, with the first of each reason.
     skipped: BTreeMap<SkipReason, (u64, SourcePosition)>,
     /// Server versions that one log cannot show.
-    apart: Vec<String>,
+    mixed_versions: Vec<String>,
     /// Files that could not be read to the end.
     pub(super) damaged: Vec<(u32, Damage, u64)>,
 }
@@ -62,10 +63,10 @@ impl Counts {
                 let left_out = counted(*left_out, "access line");
                 Some(format!("{left_out} can't be anonymized: the time can't be read"))
             }
-            Self { apart, .. } if !apart.is_empty() => Some(format!(
+            Self { mixed_versions, .. } if !mixed_versions.is_empty() => Some(format!(
                 "the files are of servers of different versions, {}, which one log can't show; extract one server's \
                  log at a time",
-                apart.join(" and ")
+                mixed_versions.join(" and ")
             )),
             _ => None,
         }
@@ -96,7 +97,7 @@ struct WorkerOutput {
     cache: CaseCache,
     text: Vec<u8>,
     counts: Counts,
-    claims: Claims,
+    versions: VersionEvidence,
 }
 
 impl Writer<'_> {
@@ -105,7 +106,7 @@ impl Writer<'_> {
         let mut pages: Vec<WorkerOutput> =
             (0..run.settings.threads).map(|_| WorkerOutput::default()).collect();
         let progress = Progress::new(run.sources.bytes_on_disk, !run.args.no_progress);
-        let (mut counts, mut claims) = (Counts::default(), Claims::default());
+        let (mut counts, mut versions) = (Counts::default(), VersionEvidence::default());
         let read = |page: &mut WorkerOutput, outcome: Outcome<'_>, place: SourcePosition| {
             self.take(page, outcome, place);
         };
@@ -117,22 +118,22 @@ impl Writer<'_> {
             &read,
             &mut |page| {
                 counts.merge(&mut page.counts);
-                claims.merge(&mut page.claims);
+                versions.merge(std::mem::take(&mut page.versions));
                 let done = out.write_all(&page.text);
                 page.text.clear();
                 done
             },
         )?;
         counts.damaged = damaged;
-        if let Some(versions) = claims.versions_apart(&run.server) {
-            counts.apart = versions.iter().map(ToString::to_string).collect();
+        if let Some(versions) = mixed_versions(&mut versions, &run.server) {
+            counts.mixed_versions = versions.iter().map(ToString::to_string).collect();
         }
         self.counts = counts;
         Ok(())
     }
 
     fn take(&self, page: &mut WorkerOutput, outcome: Outcome<'_>, place: SourcePosition) {
-        let WorkerOutput { classifier, cache, text: out, counts, claims } = page;
+        let WorkerOutput { classifier, cache, text: out, counts, versions } = page;
         if let Outcome::Skip(reason, _) = outcome
             && reason.is_unread()
         {
@@ -147,9 +148,7 @@ impl Writer<'_> {
             self.choice.as_ref().is_some_and(|choice| choice.version != ShownVersion::NotCompared);
         if self.anonymizer.is_some() && !is_compared {
             // The output is one file, and a scan of it must find the same versions.
-            let hash = request_hash(request.audit_id, request.uri);
-            let seen = Sighting { at: request.received, event: hash, request: hash };
-            pipeline::claims(&request, |claim| claims.note(claim, request.place.source, seen));
+            pipeline::claims(&request, |claim| versions.claim(claim, request.place.source, request.received));
         }
         let made;
         let text = match outcome {
