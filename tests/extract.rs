@@ -27,12 +27,6 @@ fn extract(dir: &Dir, args: &[&str], stdin: &[u8]) -> Vec<Value> {
     out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
 
-/// A text without the name of a namespace.
-fn without_namespace(text: &str) -> String {
-    let Some((before, rest)) = text.split_once("namespace `") else { return text.to_owned() };
-    format!("{before}namespace {}", rest.split_once('`').map_or("", |(_, after)| after))
-}
-
 /// The properties of a report's cases that do not depend on names.
 fn cases(report: &Value) -> Vec<Value> {
     let cases = report["cases"].as_array().expect("cases").iter();
@@ -40,14 +34,11 @@ fn cases(report: &Value) -> Vec<Value> {
         .map(|case| {
             let members = case["members"]["worst"].as_array().expect("members").iter();
             let names = members.map(|member| &member["client"]).chain([&case["client"], &case["resource"]]);
-            let names: Vec<&str> = names.filter_map(Value::as_str).collect();
-            let [what, fix] = ["what", "fix"].map(|key| {
-                let text = case[key].as_str().expect("a text").to_owned();
-                without_namespace(&names.iter().fold(text, |text, name| text.replace(name, "X")))
-            });
+            let what = case["what"].as_str().expect("a text").to_owned();
+            let what = names.filter_map(Value::as_str).fold(what, |what, name| what.replace(name, "X"));
             let load = (case["load"]["share"].as_f64().unwrap_or(0.0) * 1e6).round();
             let count = &case["members"]["count"];
-            json!([case["rank"], case["severity"], case["rules"], what, fix, case["requests"], load, count])
+            json!([case["rank"], case["severity"], case["rules"], what, case["requests"], load, count])
         })
         .collect()
 }

@@ -299,19 +299,21 @@ mod tests {
     #[test]
     fn many_nodes_of_one_source_evict_no_evidence_of_another() {
         let nodes = 4 * MAX_INSTANCES as u64;
-        let notes = |nodes: std::ops::Range<u64>| nodes.map(|node| (kubelet(node, 3), 0, seen(node)));
+        let kubelets = |range: std::ops::Range<u64>| range.map(|node| (kubelet(node, 3), 0, seen(node)));
         let stated = |minor, patch| Claim::Stated(ClaimSource::Loopback, KubeVersion::new(minor, patch), 0);
         let other =
             [0, nodes].map(|at| [(stated(28, 3), 0, seen(at)), (stated(34, 1), 1, seen(at))]).concat();
         let found = |notes: Vec<(Claim, u32, Sighting)>| {
             let mut claims = Claims::default();
-            notes.into_iter().for_each(|(claim, source, seen)| claims.note(claim, source, seen));
+            for (claim, source, seen) in notes {
+                claims.note(claim, source, seen);
+            }
             claims
         };
-        let mut forward = found(notes(0..nodes).chain(other.clone()).collect());
-        let mut backward = found(other.iter().copied().chain(notes(0..nodes).rev()).collect());
-        let mut merged = found(notes(nodes / 2..nodes).chain(other).collect());
-        merged.merge(&mut found(notes(0..nodes / 2).collect()));
+        let mut forward = found(kubelets(0..nodes).chain(other.clone()).collect());
+        let mut backward = found(other.iter().copied().chain(kubelets(0..nodes).rev()).collect());
+        let mut merged = found(kubelets(nodes / 2..nodes).chain(other).collect());
+        merged.merge(&mut found(kubelets(0..nodes / 2).collect()));
         assert!(forward.kinds().any(|(source, claim, _)| (source, claim) == (1, stated(34, 1))));
         let expected = forward.evidence(|source| source).in_order();
         assert_eq!(backward.evidence(|source| source).in_order(), expected);
