@@ -384,7 +384,7 @@ fn conflicts_name_the_other_writer_of_the_same_objects() {
     assert_eq!((rivals[0]["objects"].as_u64(), rivals[0]["writes"].as_u64()), (Some(1), Some(60)));
     let fix = found[0]["fix"].as_str().expect("a fix");
     assert!(
-        fix.starts_with("Give each object one owner. Other writers: b/winner (60 writes to 1 shared object)"),
+        fix.starts_with("Give each object one owner; other writers: b/winner (60 writes to 1 shared object)"),
         "{fix}"
     );
     assert!(found[0]["message"].as_str().is_some_and(|message| message.contains("b/winner")));

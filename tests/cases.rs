@@ -547,7 +547,7 @@ fn a_case_of_refused_writes_says_so_and_names_the_rival() {
         "team/op-a UPDATEs one deployments.apps object 240 times and gets 409 Conflict 240 times"
     );
     assert!(
-        text(&case["fix"]).contains("Other writers: team/op-b (60 writes to 1 shared object)"),
+        text(&case["fix"]).contains("other writers: team/op-b (60 writes to 1 shared object)"),
         "{}",
         case["fix"]
     );
