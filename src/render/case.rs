@@ -76,9 +76,9 @@ pub(super) fn rules(case: &Case) -> String {
     escaped(&case.rules.join(", ")).into_owned()
 }
 
-/// The rule with the lowest id, which represents the case. The fingerprint uses it too: severities change with counts.
+/// The rule of the leading finding, which the sentence of the case describes.
 pub(super) fn rule(case: &Case) -> &str {
-    case.rules.iter().map(String::as_str).min().unwrap_or_default()
+    case.rules.first().map_or("", String::as_str)
 }
 
 /// The first step of the fix, on one line.

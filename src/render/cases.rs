@@ -30,7 +30,7 @@ const CLIENT_LEAST: usize = 16;
 const STEP: usize = 2;
 /// Longest resource name after its API group was removed.
 const RESOURCE: usize = 24;
-/// Most lines for what a client does.
+/// Most lines for what a client does, and for its fix.
 const LINES: usize = 2;
 /// Most rules in their column.
 const TAGS: usize = 3;
@@ -139,10 +139,16 @@ pub(super) fn table(report: &Report, top: usize, width: usize, room: usize) -> V
     }
     let mut lines = vec![columns.heading()];
     let mut spare = room.saturating_sub(least(&rows));
+    let mut own_lines = Vec::with_capacity(rows.len());
     for (row, load) in rows.iter().zip(&loads) {
         let own = columns.row(row, load, (1 + spare).min(LINES));
-        spare = spare.saturating_sub(own.len().saturating_sub(1 + usize::from(!row.fix.is_empty())));
-        lines.extend(own);
+        spare = spare.saturating_sub(own.len().saturating_sub(1));
+        own_lines.push(own);
+    }
+    for (row, own) in rows.iter().zip(own_lines) {
+        let fix = columns.fix(row, (1 + spare).min(LINES));
+        spare = spare.saturating_sub(fix.len().saturating_sub(1));
+        lines.extend(own.into_iter().chain(fix));
     }
     lines
 }
@@ -228,7 +234,8 @@ fn of_rest(rest: RestRow<'_>) -> TableRow<'_> {
     };
     match rest.what {
         Rest::Cases(cases) => {
-            let severity = cases.first().map_or("", |case| case.severity);
+            let is_same = cases.iter().all(|case| case.severity == cases[0].severity);
+            let severity = cases.first().filter(|_| is_same).map_or("", |case| case.severity);
             let top = cases.last().map_or(0, |case| case.rank);
             let what = format!("{}: --top {top}", more_cases(cases));
             TableRow { rank: "+".to_owned(), severity, what, ..row }
@@ -263,7 +270,18 @@ pub(super) fn rest_text(rest: &Rest<'_>) -> String {
 
 fn more_cases(cases: &[Case]) -> String {
     let noun = if cases.len() == 1 { "case" } else { "cases" };
-    format!("{} more {noun} ({})", count(cases.len() as u64), ranks(cases))
+    format!("{} more {noun} ({}{})", count(cases.len() as u64), ranks(cases), severities(cases))
+}
+
+/// `: 1 error, 2 warnings`. Empty if all cases have the same severity.
+fn severities(cases: &[Case]) -> String {
+    let of = |severity: &str| cases.iter().filter(|case| case.severity == severity).count() as u64;
+    let parts: Vec<String> = [("error", "error"), ("warning", "warning"), ("info", "case for information")]
+        .into_iter()
+        .filter(|(severity, _)| of(severity) > 0)
+        .map(|(severity, noun)| counted(of(severity), noun))
+        .collect();
+    if parts.len() < 2 { String::new() } else { format!(": {}", parts.join(", ")) }
 }
 
 /// The clients or programs of these cases, without duplicates.
@@ -441,30 +459,43 @@ impl Columns {
         let mut lines = vec![line];
         let indent = " ".repeat(self.rank + self.gap + 5 + self.gap + client + self.gap);
         lines.extend(parts.map(|part| format!("{indent}{part}")));
-        lines.extend(self.fix(row));
         lines
     }
 
-    /// The line of the fix. If the rules have no column, they are at its end.
-    fn fix(&self, row: &TableRow<'_>) -> Option<String> {
+    /// The lines of the fix. If the rules have no column, they are at the end of the first line.
+    fn fix(&self, row: &TableRow<'_>, most: usize) -> Vec<String> {
         if row.fix.is_empty() {
-            return None;
+            return Vec::new();
         }
         // The line begins below the severity, so that a whole sentence fits beside the rules.
         let indent = self.rank + self.gap;
         let room = self.width.saturating_sub(indent + "fix: ".len());
+        let has_tags = self.rules.is_none() && !row.rules.is_empty();
+        let beside = |number: usize| match number {
+            0 => room,
+            _ => room.saturating_sub(columns_of(&tags(row.rules, number)) + 2),
+        };
+        let most_tags = if has_tags { TAGS } else { 0 };
+        let fewest_tags = usize::from(has_tags);
+        let whole = |lines: usize| {
+            let tags = (fewest_tags..=most_tags).rev();
+            tags.filter_map(move |number| Some((number, row.whole(&row.fix, beside(number), lines)?))).next()
+        };
+        let (number, texts) = (1..=most)
+            .find_map(whole)
+            .unwrap_or_else(|| (fewest_tags, row.limited(&row.fix, beside(fewest_tags), most)));
+        let tags = if number == 0 { String::new() } else { tags(row.rules, number) };
         let blanks = " ".repeat(indent);
-        let fix = |text: &str| format!("{blanks}{DIM}fix:{DIM:#} {FIX}{text}{FIX:#}");
-        let one_line = |room: usize| row.limited(&row.fix, room, 1).concat();
-        if self.rules.is_some() || row.rules.is_empty() {
-            return Some(fix(&one_line(room)));
-        }
-        let fits = |number: &usize| columns_of(&row.fix) + 2 + columns_of(&tags(row.rules, *number)) <= room;
-        let number = (1..=TAGS).rev().find(fits).unwrap_or(1);
-        let tags = tags(row.rules, number);
-        let text = one_line(room.saturating_sub(columns_of(&tags) + 2));
-        let pad = " ".repeat(room.saturating_sub(columns_of(&text) + columns_of(&tags)));
-        Some(format!("{}{pad}{DIM}{tags}{DIM:#}", fix(&text)))
+        let line = |(at, text): (usize, String)| {
+            let label = if at == 0 { "fix:" } else { "    " };
+            let fix = format!("{blanks}{DIM}{label}{DIM:#} {FIX}{text}{FIX:#}");
+            if at > 0 || tags.is_empty() {
+                return fix;
+            }
+            let pad = " ".repeat(room.saturating_sub(columns_of(&text) + columns_of(&tags)));
+            format!("{fix}{pad}{DIM}{tags}{DIM:#}")
+        };
+        texts.into_iter().enumerate().map(line).collect()
     }
 }
 

@@ -149,8 +149,8 @@ fn served(path: &Path) -> Line {
 fn decided(path: &Path) -> Line {
     let certainty = match path.certainty {
         "certain" => "certain: all versions that fit the log agree",
-        "by-version" => "by-version: other versions that fit the log decide otherwise",
-        _ => "by-config: other feature gates or another etcd decide otherwise",
+        "by-version" => "by-version: the log also fits Kubernetes versions that give another verdict",
+        _ => "by-config: with other feature gates or another etcd, the verdict differs",
     };
     let measured = match (path.agree, path.contradict) {
         (0, 0) => String::new(),

@@ -54,8 +54,9 @@ pub(super) struct Case {
     pub worst_findings: usize,
     /// The leading finding is on all members together.
     pub is_on_sum: bool,
-    /// The number of resources that a run of the worst member reads. Without a run 1, on the input 0.
+    /// The number of resources that a run or the views of the worst member read. Without these 1, on the input 0.
     pub resources: usize,
+    /// The rule of the leading finding first, then those with the worst findings.
     pub rules: Vec<String>,
     pub resource: Option<String>,
     pub requests: u64,
@@ -93,7 +94,7 @@ enum ProgramAction {
         scope: Option<Scope>,
         is_refused: bool,
     },
-    /// A run of a job, which reads one resource after the other.
+    /// A run of a job, which reads one resource after the other, or views of any resources.
     Run,
     /// The finding of a rule that judges all requests of a client. The value is the rule's id.
     WholeClient(String),
@@ -246,7 +247,7 @@ fn program(
     let name = ProgramName::new(summary, lead.product)?;
     let action = if cause.is_of_whole_client {
         ProgramAction::WholeClient(hits[cause.hits[0]].rule.id.clone())
-    } else if cause.is_run {
+    } else if cause.is_run || cause.is_view {
         ProgramAction::Run
     } else {
         ProgramAction::Requests {
@@ -277,12 +278,16 @@ fn case<'r>(
     let first = &causes[0];
     let findings: Vec<usize> = causes.iter().flat_map(|cause| cause.hits.iter().copied()).collect();
     let severity = first.severity;
-    let resource = first.resource.map(str::to_owned);
-    let worst_findings = first.hits.len();
     let is_on_sum = first.is_on_sum;
+    // The sums of a program's views are one cause for each resource.
+    let of_views = causes.iter().take_while(|cause| cause.is_view && cause.is_on_sum && is_on_sum);
+    let worst_causes = &causes[..of_views.count().max(1)];
+    let worst_findings = worst_causes.iter().map(|cause| cause.hits.len()).sum();
+    let of_run = worst_causes.iter().filter(|cause| cause.is_run || cause.is_view);
     let resources: BTreeSet<Option<&str>> =
-        first.group.rows.iter().filter(|_| first.is_run).map(|facts| facts.key.resource.as_deref()).collect();
+        of_run.flat_map(|cause| &cause.group.rows).map(|facts| facts.key.resource.as_deref()).collect();
     let resources = resources.len().max(1);
+    let resource = first.resource.filter(|_| resources == 1).map(str::to_owned);
     let (client, noun) = named(&members, first, judged_clients);
     let client_index = first.client;
     let (summary, product, is_on_log) =
@@ -295,7 +300,8 @@ fn case<'r>(
         rules
     });
     let mut rules: Vec<(&str, Severity)> = rules.into_iter().collect();
-    rules.sort_by_key(|(_, severity)| Reverse(*severity));
+    let leading = hits[findings[0]].rule.id.as_str();
+    rules.sort_by_key(|(rule, severity)| (*rule != leading, Reverse(*severity)));
     let rules = rules.into_iter().map(|(rule, _)| rule.to_owned()).collect();
     let whole = first.group.totals;
     let mut seen = HashSet::new();

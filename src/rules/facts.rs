@@ -419,7 +419,7 @@ pub const REQUEST: &[Variable<RowGetter>] = &[
 ];
 
 /// Whether a client shows objects to people, such as a dashboard.
-pub(super) fn is_viewer(row: &RowFacts<'_>) -> bool {
+pub(crate) fn is_viewer(row: &RowFacts<'_>) -> bool {
     const VIEWERS: [&str; 12] = [
         "aptakube",
         "dashboard",

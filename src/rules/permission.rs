@@ -258,7 +258,7 @@ impl Permission {
             CreateVerb::Too | CreateVerb::ForAnyMethod => format!("the verbs `{}` and `create`", self.verb),
         };
         format!(
-            "Grant {client} {verb} on `{}`{place}, or stop these requests.\n\n- Rule for {role}: `{}`\n\
+            "Grant {client} {verb} on `{}`{place}. Or stop these requests.\n\n- Rule for {role}: `{}`\n\
              - Check: `{}`{}",
             escape(&what),
             escape(&self.rule()),

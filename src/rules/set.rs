@@ -223,7 +223,7 @@ mod tests {
 
     /// Verbs that a fix may begin with.
     const STEPS: &str = "Add Ask Begin Cache Call Change Check Close Compare Copy Correct Create Delete Do Drop Exclude Find Give Grant Keep Leave \
-                         Lengthen Let List LIST Log Look Make Move Name Pass Pause Process Put Raise Read Record Reduce \
+                         Lengthen Let List LIST Log Look Lower Make Move Name Pass Pause Process Put Raise Read Record Reduce \
                          Register Remove Renew Replace Request Return Run See Send Set Share Skip Spread Start Stop Switch Take Treat Turn \
                          Upgrade Use WATCH Wait Watch Work Write";
 

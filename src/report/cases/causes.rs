@@ -7,7 +7,7 @@ use crate::apiserver::ServedFrom;
 use crate::judged::Job;
 use crate::k8s::Verb;
 use crate::rules::Severity;
-use crate::rules::facts::RowFacts;
+use crate::rules::facts::{RowFacts, is_viewer};
 use crate::rules::group::Group;
 use crate::rules::hits::HitRef;
 use crate::rules::stats::{GroupGetter, STATS};
@@ -38,8 +38,10 @@ pub(super) struct Cause<'h, 'r> {
     /// All findings are by rules that judge a whole client.
     pub is_of_whole_client: bool,
     pub is_on_log: bool,
-    /// The requests are a run of a job that reads one resource after the other.
+    /// The requests are a run of a job that reads one resource after the other, or views of several resources.
     pub is_run: bool,
+    /// The requests are those of views that people look at.
+    pub is_view: bool,
     pub is_on_sum: bool,
 }
 
@@ -123,13 +125,22 @@ fn effects<'r>(own: &[usize], hits: &[HitRef<'_, 'r>]) -> Vec<(&'r str, Vec<usiz
     effects
 }
 
-/// Whether the requests are reads of a job that reads one resource after the other. Commands do not count: a person
-/// or a script runs each command for its own reason.
+/// Whether the requests are reads of a job that reads one resource after the other, or of views. Commands do not
+/// count: a person or a script runs each command for its own reason.
 pub(super) fn is_run(hit: &HitRef<'_, '_>, group: &Group<'_>) -> bool {
     let lead = group.leading();
     let reads = matches!(RequestAction::new(lead), RequestAction::ReadsMany | RequestAction::ReadsOne)
         && !is_of_whole_client(hit);
-    reads && lead.client.job(lead.product) >= Job::Likely && !lead.client.library(lead.product).is_command()
+    let is_job =
+        || lead.client.job(lead.product) >= Job::Likely && !lead.client.library(lead.product).is_command();
+    is_view(hit, group) || (reads && is_job())
+}
+
+/// Whether the requests are LISTs or WATCHes of a program that shows objects to people. The fix is the same for each
+/// resource: people close views.
+pub(super) fn is_view(hit: &HitRef<'_, '_>, group: &Group<'_>) -> bool {
+    let lead = group.leading();
+    RequestAction::new(lead) == RequestAction::ReadsMany && !is_of_whole_client(hit) && is_viewer(lead)
 }
 
 pub(super) fn cause<'h, 'r>(
@@ -161,6 +172,7 @@ pub(super) fn cause<'h, 'r>(
     let resources: BTreeSet<Option<&str>> = rows.iter().map(|facts| facts.key.resource.as_deref()).collect();
     let is_run =
         resources.len() > 1 && groups.iter().zip(&of_cause).all(|(group, at)| is_run(&hits[*at], group));
+    let is_view = groups.iter().zip(&of_cause).all(|(group, at)| is_view(&hits[*at], group));
     let resource = resource.filter(|_| !is_run);
     let group = Group::new(rows, client, lead.totals);
     let is_of_whole_client = of_cause.iter().all(|at| is_of_whole_client(&hits[*at]));
@@ -175,6 +187,7 @@ pub(super) fn cause<'h, 'r>(
         is_of_whole_client,
         is_on_log,
         is_run,
+        is_view,
         is_on_sum: false,
     }
 }
@@ -201,7 +214,7 @@ pub(super) fn is_on_log(hit: &HitRef<'_, '_>) -> bool {
 }
 
 /// Whether a rule judges all requests of a client together, for all resources.
-fn is_of_whole_client(hit: &HitRef<'_, '_>) -> bool {
+pub(super) fn is_of_whole_client(hit: &HitRef<'_, '_>) -> bool {
     !hit.rule.group_by.resource && !hit.rule.group_by.shape
 }
 

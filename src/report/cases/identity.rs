@@ -4,13 +4,13 @@
 //! rules, severities, counts, ranks and the number of clients change. If it changes, code scanning closes the alert
 //! and opens another.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::Case;
-use super::causes::{RequestAction, is_run};
+use super::causes::{RequestAction, is_of_whole_client, is_run};
 use crate::judged::{ClientSummary, JudgedClients};
 use crate::report::findings::hashed;
+use crate::rules::facts::RowFacts;
 use crate::rules::group::Group;
 use crate::rules::hits::HitRef;
 use crate::rules::programs::ProgramName;
@@ -36,7 +36,7 @@ pub(super) fn on_clients(
             [format!("program {kind}"), product.unwrap_or_default(), service_account.unwrap_or_default()]
         }
         None => [
-            "client".to_owned(),
+            format!("client {product}"),
             summary.identity(),
             summary.impersonated_by().unwrap_or_default().to_owned(),
         ],
@@ -44,36 +44,52 @@ pub(super) fn on_clients(
     hashed(client.iter().map(String::as_str).chain([resource.as_str(), kind]))
 }
 
-/// The resource and kind of most requests. Without a majority, the target is the whole client.
+/// The resource and kind of most requests. Without a majority, the target is all of the client's requests.
+///
+/// A rule that judges a whole client joins a case as soon as the case has most of the client's requests. So the
+/// requests of such a rule count only if the case has no other finding.
 fn target(requests: &Group<'_>, findings: &[usize], hits: &[HitRef<'_, '_>]) -> (String, &'static str) {
+    let own: Vec<&HitRef<'_, '_>> =
+        findings.iter().map(|at| &hits[*at]).filter(|hit| !is_of_whole_client(hit)).collect();
+    if own.is_empty() {
+        return (String::new(), "client");
+    }
     // The next run may show only one resource of a job that reads several. So the resource is left out.
-    let is_in_run = |at: &usize| hits[*at].group.is_some_and(|group| is_run(&hits[*at], group));
-    if findings.iter().all(is_in_run) {
+    if own.iter().all(|hit| hit.group.is_some_and(|group| is_run(hit, group))) {
         return (String::new(), "run");
     }
-    let mut by_target: BTreeMap<(Option<&str>, RequestAction), u64> = BTreeMap::new();
-    for facts in &requests.rows {
-        *by_target.entry((facts.key.resource.as_deref(), RequestAction::new(facts))).or_default() +=
-            facts.requests;
+    let of_own = own.iter().filter_map(|hit| hit.group).flat_map(|group| &group.rows);
+    let of_own: HashSet<*const RowFacts<'_>> = of_own.map(|facts| std::ptr::from_ref(*facts)).collect();
+    let rows = || requests.rows.iter().copied().filter(|facts| of_own.contains(&std::ptr::from_ref(*facts)));
+    let is_write = |facts: &&RowFacts<'_>| RequestAction::new(facts) == RequestAction::Writes;
+    // Alternating GETs and writes are one loop. The result must not depend on which of them a rule finds, or on
+    // whether the log has one more of them.
+    let writes = Group::new(rows().filter(is_write).collect(), requests.client, requests.totals);
+    let in_step = writes.in_step();
+    let is_loop = in_step.reads * 2 > writes.requests();
+    let target_of = |facts: &RowFacts<'_>| match RequestAction::new(facts) {
+        RequestAction::Writes if is_loop => (Some(in_step.resource.to_owned()), RequestAction::ReadsOne),
+        kind => (facts.key.resource.as_deref().map(str::to_owned), kind),
+    };
+    let mut by_target: BTreeMap<(Option<String>, RequestAction), u64> = BTreeMap::new();
+    for facts in rows() {
+        *by_target.entry(target_of(facts)).or_default() += facts.requests;
     }
-    let most = by_target.into_iter().min_by_key(|(target, count)| (Reverse(*count), *target));
-    match most {
-        Some(((resource, kind), count)) if count * 2 > requests.requests() => {
-            // Alternating GETs and writes are one loop. The result must not depend on which of them a rule finds.
-            let in_step = requests.in_step();
-            let is_loop = kind == RequestAction::Writes && in_step.reads * 2 > requests.requests();
-            let read = is_loop.then_some(in_step.resource);
-            let kind = if read.is_some() { RequestAction::ReadsOne } else { kind };
-            (read.or(resource).unwrap_or_default().to_owned(), kind.as_str())
-        }
-        _ => (String::new(), "all"),
+    let all: u64 = by_target.values().sum();
+    match by_target.into_iter().find(|(_, count)| count * 2 > all) {
+        Some(((resource, kind), _)) => (resource.unwrap_or_default(), kind.as_str()),
+        None => (String::new(), "all"),
     }
 }
 
 /// Makes the fingerprints distinct, because one program may do two things with one resource.
 pub(super) fn make_unique(cases: &mut [Case], hits: &[HitRef<'_, '_>]) {
     let shape = |case: &Case| {
-        let lead = case.findings.first().and_then(|at| hits[*at].group);
+        let lead = case.findings.first().map(|at| &hits[*at]);
+        if lead.is_some_and(is_of_whole_client) {
+            return case.rules.iter().min().cloned().unwrap_or_default();
+        }
+        let lead = lead.and_then(|hit| hit.group);
         lead.map(|group| group.leading().key.name()).unwrap_or_default()
     };
     // Sort by request shape, because ranks change with counts.

@@ -24,7 +24,8 @@ pub struct Case {
     pub does: String,
     /// The first step of the fix, as text.
     pub fix: String,
-    /// The ids of the rules, those with the worst findings first.
+    /// The ids of the rules. The first one is the rule of the finding that `what` describes, then those with the worst
+    /// findings.
     pub rules: Vec<String>,
     /// The fingerprints of the findings, those of the worst member first.
     pub findings: Vec<String>,
