@@ -136,7 +136,7 @@ pub(super) fn is_run(hit: &HitRef<'_, '_>, group: &Group<'_>) -> bool {
     is_view(hit, group) || (reads && is_job())
 }
 
-/// Whether the requests are LISTs or WATCHes of a program that shows objects to people. The fix is the same for each
+/// Whether the requests are LISTs or watches of a program that shows objects to people. The fix is the same for each
 /// resource: people close views.
 pub(super) fn is_view(hit: &HitRef<'_, '_>, group: &Group<'_>) -> bool {
     let lead = group.leading();
