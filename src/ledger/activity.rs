@@ -4,22 +4,22 @@ use std::collections::BTreeMap;
 
 use super::Merge;
 
-/// Maximum number of 64-minute words: eight years.
+/// The maximum number of 64-minute words: eight years.
 const MAX_WORDS: usize = 1 << 16;
 
 #[derive(Debug, Clone, Default)]
 pub struct Activity {
-    /// Key: minutes since 1970, divided by 64. Value: one bit for each minute with events. Above the limit, the
-    /// earliest words are kept.
+    /// Key: minutes since 1970, divided by 64. Value: one bit for each minute with events. Above [`MAX_WORDS`], the
+    /// latest words are dropped.
     words: BTreeMap<u32, u64>,
-    /// The minute of the last event. Most events repeat it.
+    /// The minute of the last event. The next event is mostly in the same minute, which needs no lookup in `words`.
     last: Option<u32>,
 }
 
-/// A time without events.
+/// A period without events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gap {
-    /// Its first minute, in microseconds since 1970.
+    /// The first minute of the gap, in microseconds since 1970.
     pub from: i64,
     pub minutes: u64,
 }
@@ -48,7 +48,7 @@ impl Activity {
         })
     }
 
-    /// The longest gap between two minutes with events. The first one, if several have this length.
+    /// The longest gap between two minutes with events. If several gaps have this length, it is the first one.
     #[must_use]
     pub fn longest_gap(&self) -> Option<Gap> {
         let mut longest: Option<Gap> = None;
@@ -75,7 +75,6 @@ impl Activity {
         }
     }
 
-    /// Number of minutes with events.
     #[must_use]
     pub fn active_minutes(&self) -> u64 {
         self.words.values().map(|bits| u64::from(bits.count_ones())).sum()

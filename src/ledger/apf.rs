@@ -1,4 +1,4 @@
-//! Seats and queue time of a row's requests, by API Priority and Fairness.
+//! Seats and queue time of a row's requests in API Priority and Fairness.
 
 use compact_str::CompactString;
 use hashbrown::Equivalent;
@@ -8,8 +8,8 @@ use super::{BoundedMap, Merge};
 use crate::decode::klog::Apf;
 use crate::k8s::text::prefix;
 
-/// Maximum number of pairs of priority level and flow schema for one row. The cluster's configuration sets these names.
-/// Most rows have one pair.
+/// The maximum number of pairs of priority level and flow schema for each row. The cluster's configuration sets these
+/// names. Most rows have one pair.
 const MAX_FLOWS: usize = 8;
 /// Length limit of an API object's name, in bytes.
 const MAX_NAME: usize = 253;
@@ -38,17 +38,17 @@ impl Equivalent<FlowKey> for FlowRef<'_> {
     }
 }
 
-/// Sums over requests of one flow schema.
+/// Sums over the requests of one flow schema.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Load {
     pub requests: u64,
-    /// Sum of seats. For each request: the larger of its seats during and after execution.
+    /// The sum of seats. A request has seats during execution and seats after it; the larger number counts.
     pub seats: u64,
-    /// The seats of the largest request.
+    /// The largest number of seats of one request.
     pub max_seats: u64,
     /// Sum of execution times, in microseconds.
     pub execution_micros: u64,
-    /// Sum of delays before execution, mostly in queues, in microseconds.
+    /// Sum of delays before execution, in microseconds. Most of this time requests wait in queues.
     pub queued_micros: u64,
 }
 
@@ -79,13 +79,12 @@ impl Flows {
         });
     }
 
-    /// Sum of the delays of all requests before execution, in microseconds.
     #[must_use]
     pub fn queued_micros(&self) -> u64 {
         self.0.values().map(|load| load.queued_micros).fold(0, u64::saturating_add)
     }
 
-    /// Sorted by key. The overflow comes last, without a key.
+    /// Returns the loads sorted by key. The load of all keys beyond `MAX_FLOWS` comes last and has no key.
     #[must_use]
     pub fn into_sorted(self) -> Vec<(Option<FlowKey>, Load)> {
         let (mut kept, overflow) = self.0.into_parts();

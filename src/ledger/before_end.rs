@@ -1,8 +1,9 @@
-//! Events of requests before their end: RequestReceived, and a ResponseStarted that counts no request.
+//! Events before the end of a request: RequestReceived events, and ResponseStarted events that do not count as a
+//! request.
 //!
-//! They have their own table, because they lack parts of the row key. Such an event has no response status. The
-//! RequestReceived event of an impersonated request does not name the impersonated user. In the rows' table they would
-//! add rows without requests and evict rows that have some.
+//! These events have their own table, because they lack parts of the row key. They have no response status. The
+//! RequestReceived event of an impersonated request does not name the impersonated user. In the table of rows, they
+//! would add rows without requests, and evict rows that have requests.
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -11,26 +12,27 @@ use super::{Merge, Product, Row};
 use crate::k8s::Stage;
 use crate::requests::{Request, RowKey, StatusClass};
 
-/// The events of one row key without a response class.
+/// The events of requests whose row keys differ only in the response class.
 #[derive(Debug, Default)]
 pub struct EventsBeforeEnd {
     events: u64,
     received: u64,
-    /// A request with this key ended. Either its RequestReceived event was adjacent, or the key has a row.
+    /// True if a request with this key ended: its RequestReceived event was next to a later event, or the key has a
+    /// row.
     has_ended: bool,
-    /// Evidence for a key without ended requests. `None` once one ended.
+    /// Evidence for a key without ended requests. `None` after a request with this key ended.
     row: Option<Box<Row>>,
 }
 
 impl EventsBeforeEnd {
-    /// Counts a RequestReceived event whose request also ended.
+    /// Counts the RequestReceived event of a request that ended.
     pub(super) fn add_of_ended(&mut self) {
         self.events += 1;
         self.received += 1;
         self.end();
     }
 
-    /// Records that a request with this key ended.
+    /// Records that a request with this key ended. The evidence is then no longer needed.
     pub(super) fn end(&mut self) {
         self.has_ended = true;
         self.row = None;
@@ -45,7 +47,7 @@ impl EventsBeforeEnd {
         }
     }
 
-    /// Records a duplicate of a counted event as evidence only.
+    /// Records a duplicate of a counted event. The duplicate may become evidence, but does not count.
     pub(super) fn show(&mut self, request: &Request<'_>) {
         if !self.has_ended {
             self.row.get_or_insert_default().show(request);
@@ -61,21 +63,21 @@ impl EventsBeforeEnd {
         self.received
     }
 
-    /// The row for a key without ended requests.
+    /// Creates the row of a key without ended requests.
     fn into_row(self) -> Box<Row> {
         let mut row = self.row.unwrap_or_default();
         (row.events, row.received) = (self.events, self.received);
         row
     }
 
-    /// Adds the event counts to a row. The evidence is dropped: its amount depends on block boundaries.
+    /// Adds the event counts to a row. Drops the evidence, because it depends on block boundaries.
     fn give_to(self, row: &mut Row) {
         row.events += self.events;
         row.received += self.received;
     }
 
-    /// Spreads the events over the rows with the same key. Each request gets one RequestReceived event. The first row
-    /// gets the remainder.
+    /// Distributes the events over the rows with the same key. Each request gets one RequestReceived event. The first
+    /// row also gets the events that are left.
     fn give(self, rows: &mut [(RowKey, Box<Row>)], of_shape: &[usize]) {
         let mut left = self.received;
         for at in of_shape {
@@ -106,18 +108,18 @@ impl Merge for EventsBeforeEnd {
     }
 }
 
-/// The rows of a product, with [`EventsBeforeEnd`] added.
+/// The rows of a product, after the events of [`EventsBeforeEnd`] were added to them.
 #[derive(Debug, Default)]
 pub struct ProductRows {
-    /// The rows with most requests come first.
+    /// Sorted by number of requests, largest first.
     pub rows: Vec<(RowKey, Box<Row>)>,
-    /// The sum of all evicted rows.
+    /// The sum of all evicted rows; `None` if no row was evicted.
     pub overflow: Option<Box<Row>>,
 }
 
 impl ProductRows {
-    /// Adds the events to their rows. A key without a row gets a new one: its requests did not end in the log, or they
-    /// ended as another user. With `received_only`, no request ended, and all rows are new.
+    /// Adds the events of each key to the rows with this key. A key without a row gets a new row: its requests did not
+    /// end in the log, or they ended as another user. With `received_only`, no request ended, so all rows are new.
     #[must_use]
     pub fn of(product: Product, received_only: bool) -> Self {
         let Product { rows, begun, .. } = product;
@@ -143,7 +145,7 @@ impl ProductRows {
             let folded = || by_shape.get(&begun_hash(&shape.without_names()));
             match (by_shape.get(&hash).or_else(folded), &mut overflow) {
                 (Some(of_shape), _) => begun.give(&mut rows[..known], of_shape),
-                // The requests with this key may be in the overflow row.
+                // The ended requests with this key may be in the overflow row.
                 (None, Some(overflow)) => begun.give_to(overflow),
                 (None, None) => rows.push((shape, begun.into_row())),
             }
@@ -161,7 +163,7 @@ impl ProductRows {
     }
 }
 
-/// The hash of the key without its response class.
+/// The hash of the row key without the response class.
 fn begun_hash(shape: &RowKey) -> u64 {
     RowKey { status_class: StatusClass::Served, ..shape.clone() }.stable_hash()
 }

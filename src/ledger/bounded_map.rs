@@ -1,11 +1,11 @@
-//! A map with a bound on its number of keys. Its result does not depend on the order of insertion.
+//! A map with a maximum number of keys. Its result does not depend on the order of insertion.
 //!
-//! Above the bound, the map keeps the keys with the smallest weight (rank, then hash) and evicts the others. The values of
-//! evicted keys are merged into one overflow value. The cutoff never rises. So an evicted key never comes back, and the
-//! value of a kept key is complete. The result is the same for every order and every split of the input.
+//! Above the maximum, the map keeps the keys with the smallest weights (rank, then hash) and evicts the others. The
+//! values of evicted keys are merged into one overflow value. The cutoff never rises. So an evicted key never comes
+//! back, and the value of a kept key is complete. The result is the same for every order and every split of the input.
 //!
-//! A key type can name an overflow key ([`BoundedKey::overflow_key`]). The values of evicted keys are then merged by
-//! overflow key. The number of overflow keys is bounded in the same way.
+//! A key type can define overflow keys ([`BoundedKey::overflow_key`]). The values of evicted keys are then merged by
+//! overflow key. The maximum number of overflow keys is [`MAX_OVERFLOW_KEYS`].
 
 use std::hash::Hash;
 
@@ -14,12 +14,13 @@ use hashbrown::{Equivalent, HashTable};
 use super::Merge;
 use crate::requests::stable_hash;
 
-/// A key's rank, then its hash. Keys with the smallest weights are kept.
+/// A key's rank, then its hash. The map keeps the keys with the smallest weights.
 pub(super) type Weight = (u8, u64);
 
 pub trait BoundedKey: Eq + Sized {
-    /// The key under which the value is merged when this key is evicted, and that key's hash. It must be a function of this
-    /// key. `None` for the overflow value that all evicted keys share.
+    /// If this key is evicted, its value is merged into the value of the returned key. Also returns the hash of that
+    /// key. The result must depend on this key only. `None` merges the value into the overflow value that all such keys
+    /// share.
     fn overflow_key(&self) -> Option<(u64, Self)> {
         None
     }
@@ -31,7 +32,7 @@ impl<A: Eq, B: Eq> BoundedKey for (A, B) {}
 impl<A: Eq, B: Eq, C: Eq> BoundedKey for (A, B, C) {}
 impl<A: Eq, B: Eq, C: Eq, D: Eq> BoundedKey for (A, B, C, D) {}
 
-/// Maximum number of overflow keys.
+/// The maximum number of overflow keys.
 pub const MAX_OVERFLOW_KEYS: usize = 128;
 
 #[derive(Debug, Clone)]
@@ -41,23 +42,23 @@ struct Slot<K, V> {
     value: V,
 }
 
-/// The largest of the `bound` smallest weights. Keys above it are evicted.
+/// The largest of the `bound` smallest weights. Keys with a larger weight are evicted.
 pub(super) fn cutoff_for(mut weights: Vec<Weight>, bound: usize) -> Weight {
     *weights.select_nth_unstable(bound - 1).1
 }
 
-/// See the module's description.
+/// A map with a maximum number of keys; see the module's description.
 #[derive(Debug, Clone)]
 pub struct BoundedMap<K, V> {
     table: HashTable<Slot<K, V>>,
     bound: usize,
     /// Keys with a larger weight are evicted. `None` until the first eviction.
     cutoff: Option<Weight>,
-    /// The values of evicted keys that have an overflow key.
+    /// The values of evicted keys, merged by overflow key.
     by_overflow_key: Option<Box<Self>>,
-    /// The values of all other evicted keys.
+    /// The merged value of evicted keys that have no overflow key.
     overflow: Option<Box<V>>,
-    /// This map is the `by_overflow_key` of another one.
+    /// True for the map in another map's `by_overflow_key`.
     is_overflow_map: bool,
 }
 
@@ -66,7 +67,7 @@ pub struct BoundedMap<K, V> {
 pub struct SlotIndex(usize);
 
 impl<K: BoundedKey, V: Default + Merge> BoundedMap<K, V> {
-    /// `bound` must not be 0.
+    /// The map keeps at most `bound` keys. `bound` must not be 0.
     #[must_use]
     pub fn new(bound: usize) -> Self {
         Self {
@@ -79,8 +80,8 @@ impl<K: BoundedKey, V: Default + Merge> BoundedMap<K, V> {
         }
     }
 
-    /// The value of a key with this hash, or the overflow value if the key is evicted. `rank` must be a function of the key.
-    /// Keys with a lower rank are kept before all keys with a higher rank.
+    /// Returns the value of a key with this hash, or the overflow value if the key is evicted. `rank` must depend on
+    /// the key only. Keys with a lower rank are kept before all keys with a higher rank.
     pub fn entry_with_hash<Q>(
         &mut self,
         hash: u64,
@@ -95,7 +96,7 @@ impl<K: BoundedKey, V: Default + Merge> BoundedMap<K, V> {
         self.value_at(index)
     }
 
-    /// The slot of a key, which is inserted if it is missing. `None` if the key is evicted.
+    /// Returns the slot of a key, and inserts the key if it is missing. Returns `None` if the key is evicted.
     pub fn find_or_insert<Q>(
         &mut self,
         hash: u64,
@@ -128,7 +129,7 @@ impl<K: BoundedKey, V: Default + Merge> BoundedMap<K, V> {
         self.table.find(hash, |slot| slot.weight.1 == hash && key.equivalent(&slot.key)).is_some()
     }
 
-    /// The value in a slot, or the overflow value without an index.
+    /// Returns the value in a slot. `None` as the index returns the overflow value.
     ///
     /// # Panics
     /// If the key was evicted after the index was found.
@@ -137,7 +138,7 @@ impl<K: BoundedKey, V: Default + Merge> BoundedMap<K, V> {
         &mut self.table.get_bucket_mut(at).expect("no eviction since the index was found").value
     }
 
-    /// As [`BoundedMap::value_at`], but without an index the value of the key's overflow key.
+    /// As [`BoundedMap::value_at`], but `None` as the index returns the value of the key's overflow key.
     pub fn value_at_or_overflow(&mut self, index: Option<SlotIndex>, key: impl FnOnce() -> K) -> &mut V {
         if index.is_some() {
             return self.value_at(index);
@@ -145,7 +146,7 @@ impl<K: BoundedKey, V: Default + Merge> BoundedMap<K, V> {
         self.overflow_of(&key())
     }
 
-    /// The value into which an evicted key's value is merged.
+    /// Returns the value into which the value of an evicted key is merged.
     fn overflow_of(&mut self, key: &K) -> &mut V {
         match key.overflow_key() {
             Some((hash, key)) if !self.is_overflow_map => self.overflow_map().entry_of_rank_0(hash, key),
@@ -180,7 +181,7 @@ impl<K: BoundedKey, V: Default + Merge> BoundedMap<K, V> {
         Some(SlotIndex(self.table.insert_unique(hash, slot, |slot| slot.weight.1).bucket_index()))
     }
 
-    /// Evicts the keys above the bound.
+    /// Evicts keys until at most `bound` keys are left.
     fn evict(&mut self) {
         let is_above = self.table.len() > self.bound;
         let cutoff =
@@ -198,12 +199,12 @@ impl<K: BoundedKey, V: Default + Merge> BoundedMap<K, V> {
         self.table.iter().map(|slot| (slot.weight, &slot.value))
     }
 
-    /// Whether a key with this hash is evicted when it is inserted.
+    /// Whether inserting a key with this hash would evict the key at once.
     pub(super) fn is_evicted(&self, hash: u64, rank: impl FnOnce() -> u8) -> bool {
         self.cutoff.is_some_and(|cutoff| (rank(), hash) > cutoff)
     }
 
-    /// Moves the overflow to another map. That map must have the same cutoff.
+    /// Moves the overflow values to another map, which must have the same cutoff.
     pub(super) fn move_overflow_to(&mut self, to: &mut Self) {
         if let Some(overflow) = self.overflow.take() {
             to.overflow.get_or_insert_default().merge(*overflow);
@@ -213,7 +214,7 @@ impl<K: BoundedKey, V: Default + Merge> BoundedMap<K, V> {
         }
     }
 
-    /// Lowers the cutoff and evicts the keys above it.
+    /// Lowers the cutoff and evicts the keys with a larger weight.
     pub(super) fn evict_above(&mut self, cutoff: Weight) {
         let cutoff = self.cutoff.map_or(cutoff, |own| own.min(cutoff));
         self.cutoff = Some(cutoff);
@@ -223,7 +224,8 @@ impl<K: BoundedKey, V: Default + Merge> BoundedMap<K, V> {
         }
     }
 
-    /// The kept keys and the overflow keys with their values, then the overflow value.
+    /// Returns the kept keys and the overflow keys with their values, then the overflow value that all other evicted
+    /// keys share.
     #[must_use]
     pub fn into_parts(mut self) -> (Vec<(K, V)>, Option<V>) {
         self.evict();
@@ -242,13 +244,13 @@ impl<K: BoundedKey, V: Default + Merge> BoundedMap<K, V> {
         (parts, overflow)
     }
 
-    /// The kept keys and the overflow keys with their values, in no order.
+    /// Iterates over the kept keys and the overflow keys with their values, in no order.
     pub fn kept(&mut self) -> impl Iterator<Item = (&K, &V)> {
         self.evict();
         self.slots().map(|slot| (&slot.key, &slot.value))
     }
 
-    /// As [`BoundedMap::kept`].
+    /// As [`BoundedMap::kept`], with mutable values.
     pub fn kept_mut(&mut self) -> impl Iterator<Item = (&K, &mut V)> {
         self.evict();
         let merged = self.by_overflow_key.iter_mut().flat_map(|map| map.table.iter_mut());
@@ -259,13 +261,13 @@ impl<K: BoundedKey, V: Default + Merge> BoundedMap<K, V> {
         self.table.iter().chain(self.by_overflow_key.iter().flat_map(|map| map.table.iter()))
     }
 
-    /// All values, overflow values included, in no order.
+    /// Iterates over all values in no order, including overflow values.
     pub(super) fn values(&self) -> impl Iterator<Item = &V> {
         let overflow = self.by_overflow_key.as_ref().and_then(|map| map.overflow.as_deref());
         self.slots().map(|slot| &slot.value).chain(overflow).chain(self.overflow.as_deref())
     }
 
-    /// As [`BoundedMap::values`].
+    /// As [`BoundedMap::values`], with mutable values.
     pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
         let merged = self.by_overflow_key.iter_mut().flat_map(|map| {
             map.table.iter_mut().map(|slot| &mut slot.value).chain(map.overflow.as_deref_mut())
@@ -273,7 +275,7 @@ impl<K: BoundedKey, V: Default + Merge> BoundedMap<K, V> {
         self.table.iter_mut().map(|slot| &mut slot.value).chain(merged).chain(self.overflow.as_deref_mut())
     }
 
-    /// The number of keys now. It may exceed the bound until the next eviction.
+    /// The number of keys now. It may exceed the maximum until the next eviction.
     #[must_use]
     pub fn len(&self) -> usize {
         self.table.len()
@@ -286,7 +288,7 @@ impl<K: BoundedKey, V: Default + Merge> BoundedMap<K, V> {
 }
 
 impl<K: Hash + BoundedKey, V: Default + Merge> BoundedMap<K, V> {
-    /// As [`BoundedMap::entry_with_hash`], with the key's [`stable_hash`].
+    /// As [`BoundedMap::entry_with_hash`], but hashes the key with [`stable_hash`].
     pub fn entry<Q>(&mut self, key: &Q, rank: u8, owned: impl FnOnce() -> K) -> &mut V
     where
         Q: Hash + Equivalent<K> + ?Sized,
@@ -354,7 +356,7 @@ mod tests {
 
     impl BoundedKey for u16 {}
 
-    /// Evicted numbers are merged by their remainder.
+    /// The overflow key of a number is its remainder.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
     enum Number {
         Own(u16),

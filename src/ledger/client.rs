@@ -11,16 +11,15 @@ use crate::k8s::user_agent::AgentForm;
 use crate::k8s::{self, AddressClass, Kind, Verb};
 use crate::requests::{ClientRef, Request, RowKey, stable_hash};
 
-/// Maximum number of products of a client. A client chooses the product in its user agent.
+/// The maximum number of products of a client. A client can choose any product in its user agent.
 pub const MAX_PRODUCTS: usize = 16;
-/// Maximum number of rows of a product. A client chooses the resource names in its requests.
+/// The maximum number of rows of a product. A client can choose any resource name in its requests.
 pub const MAX_SHAPES: usize = 1_024;
-/// Maximum number of distinct nodes, pods, workloads or namespaces of a client.
+/// The maximum number of distinct nodes, pods, workloads or namespaces that are counted for each client.
 pub const MAX_DISTINCT: usize = 16_384;
 /// Length limit of an example user agent, in bytes.
 const MAX_AGENT: usize = 160;
 
-/// Identifies a client.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClientKey {
     pub kind: Kind,
@@ -28,12 +27,12 @@ pub struct ClientKey {
     pub identity: Box<str>,
     /// The user that authenticated, if the request impersonates another one.
     pub impersonator: Option<Box<str>>,
-    /// The class of the source address, if there is no user.
+    /// The class of the source address; `None` if the log names the user.
     pub address: Option<AddressClass>,
 }
 
-/// The rank of a client's key. Anyone can invent a user agent. So clients without a user never evict a user that the
-/// server authenticated.
+/// The eviction rank of a client's key. Anyone can invent a user agent. So clients without a user never evict a user
+/// that the server authenticated.
 pub(super) fn rank(client: &ClientRef<'_>) -> u8 {
     match client.kind {
         Kind::UserAgent if k8s::AgentProduct::from_user_agent(client.identity).form == AgentForm::Known => 1,
@@ -63,23 +62,24 @@ impl BoundedKey for RowKey {
 
 #[derive(Debug)]
 pub struct Client {
-    /// Products of its user agents.
+    /// The products in the client's user agents.
     pub products: BoundedMap<Box<str>, Product>,
-    /// Nodes from its tokens; for a kubelet, its own node.
+    /// The nodes in the client's tokens. For a kubelet, its own node.
     pub nodes: DistinctSet,
-    /// Pods from its tokens.
+    /// The pods in the client's tokens.
     pub pods: DistinctSet,
-    /// Workloads of these pods, inferred from their names.
+    /// The workloads of these pods, inferred from the pods' names.
     pub workloads: DistinctSet,
-    /// Namespaces in its requests, without its own upkeep: see `namespace_of`.
+    /// The namespaces in the client's requests. Requests for the client's own upkeep do not count; see `namespace_of`.
     pub namespaces: DistinctSet,
-    /// Hashes of product and row key. Unlike the number of kept rows, their number does not depend on the order of the
-    /// input.
+    /// Hashes of product and row key. Their number does not depend on the order of the input, but the number of kept
+    /// rows does.
     pub(super) row_names: DistinctSet,
 }
 
-/// The namespace of a request, if it shows where the client works. Leases never do. For a ServiceAccount's own
-/// namespace, neither do reads of single objects, nor requests for configuration, events and leader election.
+/// Returns the namespace of a request, if it shows where the client works. Requests for Leases never show it. In the
+/// namespace of the client's own ServiceAccount, some requests do not show it either: reads of single objects, and
+/// requests for configuration, events and leader election.
 pub(super) fn namespace_of<'r>(request: &Request<'r>) -> Option<&'r str> {
     let namespace = request.spec.namespace;
     (!namespace.is_empty() && !is_upkeep(request, namespace)).then_some(namespace)
@@ -110,8 +110,8 @@ impl Default for Client {
 
 impl Merge for Client {
     fn merge(&mut self, mut other: Self) {
-        // This may be the overflow of all clients. Workers must not count into it through cached handles of one
-        // client's rows.
+        // This client may be the overflow of all clients. Workers must not count into the overflow through cached
+        // handles of one client's rows.
         other.products.values_mut().for_each(Product::leave);
         self.products.merge(other.products);
         self.nodes.merge(other.nodes);
@@ -124,12 +124,12 @@ impl Merge for Client {
 
 #[derive(Debug)]
 pub struct Product {
-    /// An example user agent: the first in byte order.
+    /// An example of a user agent: the first one in byte order.
     pub example: Box<str>,
-    /// Hash of the last user agent. Most requests repeat it.
+    /// The hash of the last user agent. The next request mostly has the same one.
     last_agent: u64,
     pub rows: BoundedMap<RowKey, SharedRow>,
-    /// Keyed without a response class.
+    /// Events before the end of their request. Their row keys have no response class.
     pub begun: BoundedMap<RowKey, SharedRow<EventsBeforeEnd>>,
 }
 
@@ -145,7 +145,7 @@ impl Default for Product {
 }
 
 impl Product {
-    /// Empties all cached handles of its rows.
+    /// Makes all cached handles of the product's rows yield `None`.
     fn leave(&mut self) {
         self.rows.values_mut().for_each(SharedRow::leave);
         self.begun.values_mut().for_each(SharedRow::leave);

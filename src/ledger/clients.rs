@@ -13,27 +13,29 @@ use crate::k8s::pod_name;
 use crate::k8s::user_agent::AgentForm;
 use crate::requests::{Request, RowKey, RowKeyRef, StatusClass, stable_hash};
 
-/// Maximum number of clients. The cluster's operators create the authenticated names, so their number is that of the
-/// cluster's users.
+/// The maximum number of clients. The cluster's operators create the authenticated names, so there are only as many
+/// names as users of the cluster.
 pub const MAX_CLIENTS: usize = 20_000;
 
-/// Maximum number of rows of all clients, including keys of [`EventsBeforeEnd`] without a row. Each takes up to 3 KB.
+/// The maximum number of rows of all clients. Keys of [`EventsBeforeEnd`] without a row count too. Each row or key
+/// takes up to 3 KB.
 pub const MAX_ROWS: usize = 80_000;
 
 #[derive(Debug)]
 pub struct Clients {
     pub(super) by_key: BoundedMap<ClientKey, Client>,
-    /// Rows that were added since [`SharedClients`](super::shared_clients::SharedClients) last read this number.
+    /// The number of rows that were added since [`SharedClients`](super::shared_clients::SharedClients) last read this
+    /// field.
     pub(super) added: usize,
     max_rows: usize,
     names: Arc<ConfiguredNames>,
 }
 
-/// The cutoff that leaves clients with at most `max_rows` rows together. The first client stays even if it alone has
-/// more. `None` if all clients stay.
+/// Returns the cutoff that leaves clients with at most `max_rows` rows in total. The first client stays even if it
+/// alone has more. Returns `None` if all clients stay.
 ///
-/// The cutoff is directly below the first client that does not fit. A cutoff at the last client that fits would also
-/// evict later clients that fit.
+/// The cutoff is directly below the weight of the first client that does not fit. If the cutoff were the weight of the
+/// last client that fits, it would also evict clients that arrive later with a weight between the two.
 pub(super) fn row_cutoff(mut clients: Vec<(Weight, usize)>, max_rows: usize) -> Option<Weight> {
     clients.sort_unstable();
     let mut all = 0;
@@ -56,7 +58,7 @@ impl Default for Clients {
 }
 
 impl Clients {
-    /// `bound` is the maximum number of clients.
+    /// Keeps at most `bound` clients.
     #[must_use]
     pub fn new(bound: usize) -> Self {
         Self { by_key: BoundedMap::new(bound), added: 0, max_rows: MAX_ROWS, names: Arc::default() }
@@ -73,22 +75,21 @@ impl Clients {
         Self { names, ..self }
     }
 
-    /// The weight and number of rows of each client.
+    /// Iterates over the clients: the weight of each, and its number of rows.
     pub(super) fn rows(&self) -> impl Iterator<Item = (Weight, usize)> {
         let rows = |client: &Client| usize::try_from(client.row_names.count().0).unwrap_or(usize::MAX);
         self.by_key.iter_with_weight().map(move |(weight, client)| (weight, rows(client)))
     }
 
-    /// Evicts the clients above the limit of rows.
+    /// Evicts clients until at most `max_rows` rows are left.
     fn evict_rows(&mut self) {
-        // Evicts the clients above the limit of clients first.
+        // Evict the clients above the maximum number of clients first.
         drop(self.by_key.kept());
         if let Some(cutoff) = row_cutoff(self.rows().collect(), self.max_rows) {
             self.by_key.evict_above(cutoff);
         }
     }
 
-    /// Counts one event of a request.
     pub fn observe(&mut self, request: &Request<'_>) {
         if request.is_before_end() {
             self.begin(request, RowHash::before_end(request), |begun| begun.add(request));
@@ -101,7 +102,7 @@ impl Clients {
     pub(super) fn observe_in(&mut self, request: &Request<'_>, name: RowHash) -> Option<SharedRow> {
         let (row, namespaces, is_mixed) = self.row(request, name);
         let is_new_target = row.count_at_home(|row| row.observe(request));
-        // An overflow row mixes requests: some requests for a target may be upkeep and some not.
+        // An overflow row mixes requests. Some requests for a target may be the client's own upkeep, and others not.
         if is_new_target.is_some_and(|is_new| is_new || is_mixed)
             && let Some(namespace) = namespace_of(request)
         {
@@ -110,7 +111,8 @@ impl Clients {
         (!is_mixed).then(|| row.remembered())
     }
 
-    /// Counts an event in [`EventsBeforeEnd`]. Returns the counter, or `None` if it is an overflow counter.
+    /// Counts an event in [`EventsBeforeEnd`]. Returns its shared counter, or `None` if an overflow row counts the
+    /// event.
     pub(super) fn begin(
         &mut self,
         request: &Request<'_>,
@@ -138,8 +140,8 @@ impl Clients {
         (client_slot.is_some() && product_slot.is_some() && slot.is_some()).then(|| own.remembered())
     }
 
-    /// Records a duplicate of a counted event as evidence only. The evidence must not depend on which duplicate came
-    /// first.
+    /// Records a duplicate of a counted event. The duplicate may become evidence, but does not count: the evidence must
+    /// not depend on which of the duplicates came first.
     pub fn observe_copy(&mut self, request: &Request<'_>) {
         if request.is_before_end() {
             self.begin(request, RowHash::before_end(request), |begun| begun.show(request));
@@ -149,13 +151,14 @@ impl Clients {
         row.count_at_home(|row| row.show(request));
     }
 
-    /// Records a namespace that a request's client names.
+    /// Records a namespace for the client of a request.
     pub(super) fn note_namespace(&mut self, request: &Request<'_>, namespace: &str) {
         let (client, _) = self.enter(request, RowHash::new(request));
         self.by_key.value_at(client).namespaces.insert(namespace);
     }
 
-    /// The row of a request, the namespaces of its client, and whether the row is an overflow row.
+    /// Returns three values: the row of a request, the namespaces of its client, and whether the row is an overflow
+    /// row.
     fn row(&mut self, request: &Request<'_>, name: RowHash) -> (&mut SharedRow, &mut DistinctSet, bool) {
         let (client_slot, product_slot) = self.enter(request, name);
         let client = self.by_key.value_at(client_slot);
@@ -166,7 +169,7 @@ impl Clients {
         let owned = || shape.to_owned(names);
         let slot = rows.find_or_insert(name.row_key, &shape, || 0, owned);
         if slot.is_none() || rows.len() != before {
-            // The row and its events before the end count as one row, so those events need no evidence.
+            // A row and its events before the end have one key, so the row has the evidence and these events need none.
             if let Some(begun) = begun.get_mut(name.row_key, &shape) {
                 begun.count_at_home(EventsBeforeEnd::end);
             }
@@ -177,7 +180,7 @@ impl Clients {
         (rows.value_at_or_overflow(slot, owned), &mut client.namespaces, is_mixed)
     }
 
-    /// Inserts a request's client and product.
+    /// Inserts the client and the product of a request.
     fn enter(&mut self, request: &Request<'_>, name: RowHash) -> (Option<SlotIndex>, Option<SlotIndex>) {
         let asker = request.client;
         let key = asker.client_ref();
@@ -211,7 +214,7 @@ impl Clients {
         (client_slot, product_slot)
     }
 
-    /// Adds facts from another log to rows.
+    /// Adds the facts that other logs contain about requests of these rows.
     pub fn add(&mut self, mut additions: Additions) {
         if additions.is_empty() {
             return;
@@ -228,13 +231,13 @@ impl Clients {
         }
     }
 
-    /// All clients, the overflow included.
+    /// Iterates over all clients, including the overflow.
     fn each_client(&mut self) -> impl Iterator<Item = &mut Client> {
         self.evict_rows();
         self.by_key.values_mut()
     }
 
-    /// Calls `show` for each row with a row key, in no order.
+    /// Calls `show` for each row that has a row key, in no order.
     pub fn each_row(&mut self, mut show: impl FnMut(&RowKey, &Row)) {
         for client in self.each_client() {
             for product in client.products.values_mut() {
@@ -245,7 +248,7 @@ impl Clients {
         }
     }
 
-    /// Calls `show` for each row key and its number of RequestReceived events, in no order.
+    /// Calls `show` for each row key with the number of its RequestReceived events, in no order.
     pub fn each_received(&mut self, mut show: impl FnMut(&RowKey, u64)) {
         for client in self.each_client() {
             for product in client.products.values_mut() {
@@ -261,14 +264,13 @@ impl Clients {
         self.by_key.is_evicted(request.client.client_hash, || rank(&request.client.client_ref()))
     }
 
-    /// The kept clients in no order, and the overflow.
+    /// Returns the kept clients in no order, and the overflow.
     #[must_use]
     pub fn into_parts(mut self) -> (Vec<(ClientKey, Client)>, Option<Client>) {
         self.evict_rows();
         self.by_key.into_parts()
     }
 
-    /// The kept clients, in no order.
     pub fn kept(&mut self) -> impl Iterator<Item = (&ClientKey, &Client)> {
         self.evict_rows();
         self.by_key.kept()

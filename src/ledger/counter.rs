@@ -1,5 +1,5 @@
-//! A worker's cache of shared rows. Most requests belong to rows that the worker counted into recently. The cache skips
-//! the tables of clients, products and rows.
+//! A worker's cache of handles to shared rows. Most requests belong to rows that the worker counted recently. For them,
+//! the cache avoids lookups in the tables of clients, products and rows.
 //!
 //! The naive twin looks up all tables for each request.
 
@@ -12,20 +12,20 @@ const ROWS: usize = 1 << 14;
 const ASKERS: usize = 1 << 13;
 const NAMESPACES: usize = 1 << 11;
 
-/// Counts requests into the shared ledger.
+/// Counts requests into the shared ledger through cached handles.
 #[derive(Debug)]
 pub struct Counter<'c> {
     shared: &'c SharedLedger,
-    /// The rows of the last requests, by row hash. A client that wants two of its own rows to collide needs 2^32 tries.
-    /// A collision with another client's row needs 2^64.
+    /// The rows of recent requests, in slots chosen by row hash. A client needs 2^32 tries to make two of its own rows
+    /// collide, and 2^64 tries to collide with another client's row.
     rows: Vec<Option<(RowHash, SharedRow)>>,
-    /// As `rows`, for events before a request's end.
+    /// As `rows`, for events before the end of their request.
     begun: Vec<Option<(RowHash, SharedRow<EventsBeforeEnd>)>>,
-    /// Clients whose node, pod and user agent are recorded already, by their key.
+    /// Keys of clients whose node, pod and user agent are recorded already.
     askers: Vec<u64>,
-    /// Recorded namespaces: hashes of the client and the namespace.
+    /// Namespaces that are recorded already: hashes of the client and the namespace.
     namespaces: Vec<(u64, u64)>,
-    /// Number of distinct objects that requests name, by namespace.
+    /// The number of distinct objects that requests name, by namespace.
     objects: Namespaces,
 }
 
@@ -42,7 +42,7 @@ impl<'c> Counter<'c> {
         }
     }
 
-    /// Returns the hash of the request's row.
+    /// Counts one event. Returns the hash of the request's row.
     pub fn observe(&mut self, request: &Request<'_>) -> RowHash {
         if request.is_before_end() {
             self.begin(request, |begun| begun.add(request));
@@ -69,7 +69,7 @@ impl<'c> Counter<'c> {
         name
     }
 
-    /// Counts a RequestReceived event and a later event of the same request.
+    /// Counts a RequestReceived event and a later event of the same request. Returns the hash of the request's row.
     pub fn observe_with(&mut self, arrival: &Request<'_>, request: &Request<'_>) -> RowHash {
         self.begin(arrival, EventsBeforeEnd::add_of_ended);
         self.observe(request)
@@ -108,12 +108,12 @@ impl<'c> Counter<'c> {
         self.objects
     }
 
-    /// Records a duplicate of a counted event as evidence only.
+    /// Records a duplicate of a counted event. The duplicate may become evidence, but does not count.
     pub fn observe_copy(&self, request: &Request<'_>) {
         self.shared.clients.observe_copy(request);
     }
 
-    /// Records the request in its instance's history.
+    /// Adds the request to the history of its instance, for patterns over time.
     pub fn follow(&self, request: &Request<'_>, row: RowHash) {
         self.shared.histories.note(row, request);
     }

@@ -1,15 +1,15 @@
-//! Small sums of a row: response statuses, the server's measurements, objects in responses, deprecated APIs.
+//! Small counts of a row: response statuses, the server's measurements, objects in responses, deprecated APIs.
 
 use smallvec::SmallVec;
 
 use super::{Exemplars, Merge};
 use crate::requests::Measured;
 
-/// Responses by HTTP status.
+/// The number of responses for each HTTP status.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Statuses {
-    /// One entry for each status, ascending: the status in the upper 16 bits (0 for none), its count in the lower 48.
-    /// Most rows have one or two statuses, which need no allocation.
+    /// One entry for each status, sorted by status. The upper 16 bits contain the status (0 for none), the lower 48
+    /// bits the count. Most rows have one or two statuses, which need no allocation.
     packed: SmallVec<[u64; 2]>,
 }
 
@@ -17,7 +17,6 @@ const STATUS_SHIFT: u32 = 48;
 const STATUS_COUNT: u64 = (1 << STATUS_SHIFT) - 1;
 
 impl Statuses {
-    /// Counts a response.
     pub fn record(&mut self, status: Option<u16>) {
         self.add(status.unwrap_or(0), 1);
     }
@@ -33,13 +32,13 @@ impl Statuses {
         }
     }
 
-    /// Number of responses whose status is wanted.
+    /// The number of responses for whose status `is_wanted` returns true.
     #[must_use]
     pub fn count(&self, is_wanted: impl Fn(u16) -> bool) -> u64 {
         self.iter().filter(|(status, _)| is_wanted(*status)).map(|(_, count)| count).sum()
     }
 
-    /// Each status (0 for none) and its number of responses, ascending.
+    /// Iterates over the statuses (0 for none) in ascending order, each with its number of responses.
     pub fn iter(&self) -> impl Iterator<Item = (u16, u64)> {
         self.packed.iter().map(|packed| ((packed >> STATUS_SHIFT) as u16, packed & STATUS_COUNT))
     }
@@ -53,11 +52,12 @@ impl Merge for Statuses {
     }
 }
 
-/// Requests for an API that a later Kubernetes release removes. The server says so in an annotation.
+/// Requests for an API version that a later Kubernetes release removes. The server marks such requests with an
+/// annotation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Deprecated {
     pub requests: u64,
-    /// The earliest release that removes such an API, as major and minor.
+    /// The earliest release that removes one of these API versions, as major and minor.
     pub removed_in: Option<(u8, u8)>,
     /// The costliest of these requests.
     pub exemplars: Exemplars,
@@ -71,14 +71,15 @@ impl Merge for Deprecated {
     }
 }
 
-/// The server's measurements of slow requests (`apiserver.latency.k8s.io/*`, only above 500 ms).
+/// The server's measurements of slow requests (annotations `apiserver.latency.k8s.io/*`). The server writes them only
+/// above 500 ms.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Observed {
-    /// Measured requests without a call to etcd.
+    /// Measured requests for which the server did not call etcd.
     pub without_etcd: u64,
-    /// Measured requests with a call to etcd that decoded no object for a LIST.
+    /// Measured requests for which the server called etcd, but decoded no objects for a LIST.
     pub etcd_only: u64,
-    /// Measured requests that decoded objects from etcd for a LIST.
+    /// Measured requests for which the server decoded objects from etcd for a LIST.
     pub decoded: u64,
     /// Sum of time in calls to etcd, in microseconds.
     pub etcd_micros: u64,
@@ -106,7 +107,6 @@ impl Observed {
         self.queued_micros = self.queued_micros.saturating_add(measured.queued);
     }
 
-    /// Number of measured requests.
     #[must_use]
     pub fn measured(&self) -> u64 {
         self.without_etcd + self.etcd_only + self.decoded
@@ -126,19 +126,19 @@ impl Merge for Observed {
     }
 }
 
-/// Objects in responses to LIST requests, if traces of slow requests count them.
+/// Objects in responses to LIST requests. Only traces of slow requests contain this number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Items {
-    /// Requests with a known number of objects.
+    /// Requests whose number of objects is known.
     pub requests: u64,
-    /// Sum over these requests.
+    /// The number of objects in the responses to these requests.
     pub sum: u64,
-    /// The largest number in one response.
+    /// The largest number of objects in one response.
     pub max: u64,
 }
 
 impl Items {
-    /// Adds a response with `count` objects.
+    /// Adds one response that has `count` objects.
     pub fn record(&mut self, count: u64) {
         self.merge(Self { requests: 1, sum: count, max: count });
     }

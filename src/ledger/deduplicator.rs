@@ -1,9 +1,9 @@
 //! Detects events that were read before: rotated copies, overlapping exports, several sinks, at-least-once deliveries.
 //!
-//! Workers share it, because the duplicates of an event may reach different workers. An event is identified by its
-//! receive time and 48 bits of a keyed hash. Take 10^9 distinct events at 1,000 a second. The odds that two of them
-//! count as duplicates are 1 in 560, and grow in proportion to the rate. Without a receive time, 10 more bits of the
-//! hash count.
+//! Workers share one deduplicator, because the duplicates of an event may reach different workers. The deduplicator
+//! identifies an event by its receive time and 48 bits of a keyed hash. Take 10^9 distinct events at 1,000 a second.
+//! The odds that two of them count as duplicates are 1 in 560. The odds grow in proportion to the rate. Without a
+//! receive time, the deduplicator compares 10 more bits of the hash.
 
 use std::collections::VecDeque;
 use std::sync::MutexGuard;
@@ -17,36 +17,37 @@ use super::sharded::{SHARDS, Sharded};
 /// How duplicates are detected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Dedup {
-    /// Compares with the last events, up to [`Deduplicator::WINDOW`].
+    /// Compares each event with the last events, up to [`Deduplicator::WINDOW`].
     #[default]
     Auto,
-    /// Off, with two exceptions. Some servers before 1.36 write a second access log line for a request. Some servers
-    /// since 1.30 write a second event when a long-running request begins.
+    /// Compares nothing, with two exceptions. Some servers before 1.36 write a second access log line for a request.
+    /// Some servers since 1.30 write a second event when a long-running request begins.
     Off,
-    /// Compares with all events. Memory grows with the log: 6 to 8 bytes for an event, up to 20 for a late one. A
-    /// long-running request takes twice that when it begins.
+    /// Compares each event with all events. Memory grows with the log: an event takes 6 to 8 bytes, and a late event up
+    /// to 20. A long-running request takes twice as much, because its start is recorded too.
     Exact,
 }
 
-/// Maximum number of events in a shard. Above it, the oldest time slots are dropped.
+/// The maximum number of events in a shard. Above it, the shard drops its oldest time slots.
 const PER_SHARD: usize = 1 << 15;
-/// Maximum number of time slots in a shard.
+/// The maximum number of time slots in a shard.
 const SLOTS_PER_SHARD: usize = 1 << 10;
-/// Width of a time slot, in microseconds. Events are nearly in time order. So the current slot's table stays in the
-/// processor's cache.
+/// The width of a time slot, in microseconds. Events are nearly in time order, so the processor's cache holds the table
+/// of the current slot.
 const SLOT: i64 = 8_000_000;
-/// Limit of a new table's capacity. A new table gets the mean size of the others, up to this limit.
+/// The maximum first capacity of a table, in events. A new table gets the mean size of the others, up to this maximum.
 const AT_FIRST: usize = 1 << 12;
-/// Number of open tables in a shard. Workers may be some slots apart, and the ends of long requests come late.
+/// The number of open tables in a shard. Workers may be some slots apart, and long requests end late.
 const STILL_OPEN: usize = 2;
 /// A closed table opens again after this many late events.
 const MOST_LATE: usize = 64;
-/// Number of tables for each time slot, so that workers on the same seconds rarely wait for each other.
+/// The number of tables for each time slot. With several tables, workers on the same seconds rarely wait for each
+/// other.
 const TABLES: u64 = 8;
-/// Number of tables for events without a receive time.
+/// The number of tables for events without a receive time.
 const UNDATED: u64 = 1 << 10;
 
-/// See the module's description.
+/// Detects duplicate events; see the module's description.
 #[derive(Debug)]
 pub struct Deduplicator {
     bounded: bool,
@@ -56,12 +57,12 @@ pub struct Deduplicator {
 #[derive(Debug, Default)]
 struct DedupShard {
     tables: HashMap<i64, SlotTable, FxBuildHasher>,
-    /// Table numbers, oldest table first.
+    /// The numbers of the tables, oldest table first.
     order: VecDeque<i64>,
     events: usize,
 }
 
-/// 48 bits of an event's hash, highest bits first. It identifies an event within its table.
+/// The highest 48 bits of an event's hash. They identify an event within its table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct ShortHash([u16; 3]);
 
@@ -71,19 +72,20 @@ impl ShortHash {
         Self([0, 2, 4].map(|at| u16::from_be_bytes([bytes[at], bytes[at + 1]])))
     }
 
-    /// Spreads the bits for a hash table, which uses the lowest and the highest bits.
+    /// Spreads the bits over a whole hash, because hash tables use its lowest and its highest bits.
     fn spread(self) -> u64 {
         let [high, middle, low] = self.0.map(u64::from);
         (high << 32 | middle << 16 | low).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 }
 
-/// The events of one part of a time slot.
+/// The events in one of the [`TABLES`] parts of a time slot.
 #[derive(Debug)]
 enum SlotTable {
-    /// Most events of this slot arrive while it is open.
+    /// An open table. Most events of a slot arrive while its table is open.
     Open(HashTable<ShortHash>),
-    /// Later slots exist, so few events will follow. Sorted, in half of the memory. The number counts late events.
+    /// A closed table: the sorted events, and the number of late events since it closed. It takes half of the memory.
+    /// Later slots exist already, so few events will follow.
     Closed(Vec<ShortHash>, usize),
 }
 
@@ -102,7 +104,7 @@ impl SlotTable {
         }
     }
 
-    /// False if the event was there already.
+    /// Adds an event. Returns false if the event is in the table already.
     fn insert(&mut self, event: ShortHash) -> bool {
         match self {
             Self::Open(table) => match table.entry(event.spread(), |own| *own == event, |own| own.spread()) {
@@ -129,7 +131,8 @@ impl SlotTable {
         }
     }
 
-    /// An insertion into the sorted list moves half of it, so many late events need a hash table.
+    /// Opens a closed table. Each insertion into its sorted list moves half of the list, so many late events need a
+    /// hash table.
     fn open(&mut self) {
         if let Self::Closed(sorted, _) = self {
             let mut table = HashTable::with_capacity(sorted.len());
@@ -147,7 +150,8 @@ impl SlotTable {
     }
 }
 
-/// Sorts by the first byte, then within each byte. Hashes are spread evenly, so few share a first byte.
+/// Returns the events in ascending order. Sorts by the first byte, then the events with equal first bytes. Hashes are
+/// spread evenly, so few events share a first byte.
 fn ascending(events: HashTable<ShortHash>) -> Vec<ShortHash> {
     let first_byte = |event: ShortHash| usize::from(event.0[0] >> 8);
     let mut ends = [0_usize; 1 << 8];
@@ -158,7 +162,7 @@ fn ascending(events: HashTable<ShortHash>) -> Vec<ShortHash> {
         *count = end;
     }
     let mut sorted = vec![ShortHash::default(); events.len()];
-    // Fills each part from its end towards the part before.
+    // Fill the part for each first byte backwards from its end.
     for event in events {
         let next = &mut ends[first_byte(event)];
         *next -= 1;
@@ -172,7 +176,7 @@ fn ascending(events: HashTable<ShortHash>) -> Vec<ShortHash> {
 pub type EventKey = (u64, i64);
 
 impl Deduplicator {
-    /// Number of events that are compared, if it is bounded.
+    /// The number of most recent events with which [`Dedup::Auto`] compares.
     pub const WINDOW: usize = SHARDS * PER_SHARD;
 
     #[must_use]
@@ -180,13 +184,13 @@ impl Deduplicator {
         Self { bounded: dedup != Dedup::Exact, shards: Sharded::new(DedupShard::default) }
     }
 
-    /// Records an event. False for a duplicate.
+    /// Records an event. Returns false for a duplicate.
     pub fn insert(&self, (hash, at): EventKey) -> bool {
         let [is_new] = self.insert_each([hash], at);
         is_new
     }
 
-    /// Records events with the same receive time. False for each duplicate.
+    /// Records events with the same receive time. Returns false for each duplicate.
     pub fn insert_each<const N: usize>(&self, hashes: [u64; N], at: i64) -> [bool; N] {
         if at == 0 {
             return hashes.map(|hash| self.insert_into(undated(hash), [hash])).map(|[is_new]| is_new);
@@ -198,8 +202,8 @@ impl Deduplicator {
         self.shard(table).insert(hashes, table, self.bounded)
     }
 
-    /// Records an event that may have one of several keys. False if any of them is recorded already. Otherwise records
-    /// the first key.
+    /// Records an event that can have any of several keys. Returns false if one of them is recorded already. Otherwise
+    /// records the first key.
     pub fn insert_one_of(&self, known: [EventKey; 3]) -> bool {
         let [own, others @ ..] = known;
         !others.iter().any(|other| self.contains(*other)) && self.insert(own)
@@ -225,7 +229,7 @@ impl DedupShard {
         let Self { tables, order, events } = self;
         let begun = order.len();
         let own = tables.entry(table).or_insert_with(|| {
-            // A lone timestamp must not allocate a large table.
+            // A single timestamp must not allocate a large table.
             let others = *events / begun.max(1);
             order.push_back(table);
             SlotTable::Open(HashTable::with_capacity(others.min(AT_FIRST)))
@@ -238,7 +242,7 @@ impl DedupShard {
                 late.close();
             }
         }
-        // The newest table stays, however large it is.
+        // The newest table stays, even if it exceeds the maximum.
         while bounded && order.len() > 1 && (*events > PER_SHARD || order.len() > SLOTS_PER_SHARD) {
             let oldest = order.pop_front().and_then(|oldest| tables.remove(&oldest));
             *events -= oldest.map_or(0, |table| table.len());
@@ -247,12 +251,13 @@ impl DedupShard {
     }
 }
 
-/// The table for an event without a receive time. The lowest bits choose it, and [`ShortHash`] does not hold them.
+/// Returns the table for an event without a receive time. The lowest bits of the hash choose it, because [`ShortHash`]
+/// does not contain them.
 fn undated(hash: u64) -> i64 {
     i64::MIN + i64::try_from(hash % UNDATED).expect("smaller than their number")
 }
 
-/// The table for a receive time. All events of a request share one.
+/// Returns the table for a receive time. All events of a request have the same receive time, so they share a table.
 fn table_of(at: i64) -> i64 {
     let spread = at.cast_unsigned().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
     let of_time = i64::try_from(spread % TABLES).expect("smaller than their number");
@@ -301,7 +306,7 @@ mod tests {
     #[test]
     fn late_events_are_distinguished_from_duplicates() {
         let dedup = Deduplicator::new(Dedup::Auto);
-        // Every other event of each second comes much later. Then all events come again.
+        // Half of the events come much later than the others of their second. Then all events come a second time.
         let known = |n: u64| (spread(n), 100_000 * n.cast_signed());
         assert!((0..40_000).step_by(2).all(|n| dedup.insert(known(n))));
         assert!((0..40_000).skip(1).step_by(2).all(|n| dedup.insert(known(n))));
@@ -317,7 +322,7 @@ mod tests {
         let dedup = Deduplicator::new(Dedup::Exact);
         let known = |n: u64| (spread(n), 1 + 10 * SLOT * (n.cast_signed() % 100));
         assert!((0..5_000).all(|n| dedup.insert(known(n))));
-        // All of them belong to the first slot, which is closed.
+        // All events belong to the first slot, whose table is closed.
         let late = |n: u64| (spread(n), 1);
         assert!((5_000..20_000).all(|n| dedup.insert(late(n))));
         assert!(

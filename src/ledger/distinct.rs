@@ -8,11 +8,11 @@ use super::Merge;
 use crate::k8s::text::prefix;
 use crate::requests::stable_hash;
 
-/// Maximum number of examples, and length limit of each in bytes.
+/// The maximum number of examples. The next limit is the length of each, in bytes.
 const KEPT_TEXTS: usize = 3;
 const MAX_TEXT: usize = 253;
 
-/// Counts at most `bound` distinct strings, by hash. Keeps the first few in byte order as examples.
+/// Counts at most `bound` distinct strings by their hashes. Keeps the first strings in byte order as examples.
 #[derive(Debug, Clone)]
 pub struct DistinctSet {
     hashes: HashTable<u64>,
@@ -27,12 +27,12 @@ impl DistinctSet {
         Self { hashes: HashTable::new(), bound, full: false, examples: BTreeSet::new() }
     }
 
-    /// Whether the string is new. Always true for a string that did not fit.
+    /// Adds a string. Returns whether it is new. Also returns true for a string beyond `bound`, which is not counted.
     pub fn insert(&mut self, text: &str) -> bool {
         self.insert_of(stable_hash(text), text)
     }
 
-    /// As [`DistinctSet::insert`], with the string's [`stable_hash`].
+    /// As [`DistinctSet::insert`], for a string with a known [`stable_hash`].
     pub fn insert_of(&mut self, hash: u64, text: &str) -> bool {
         let is_new = self.insert_hash(hash);
         if is_new {
@@ -41,7 +41,7 @@ impl DistinctSet {
         is_new
     }
 
-    /// As [`DistinctSet::insert`], without keeping an example.
+    /// As [`DistinctSet::insert`], for a hash alone. Keeps no example.
     pub fn insert_hash(&mut self, hash: u64) -> bool {
         if self.hashes.find(hash, |own| *own == hash).is_some() {
             return false;
@@ -62,12 +62,12 @@ impl DistinctSet {
         }
     }
 
-    /// The first few strings in byte order.
+    /// The examples, in byte order.
     pub fn examples(&self) -> impl Iterator<Item = &str> {
         self.examples.iter().map(|text| &**text)
     }
 
-    /// Number of distinct strings, and whether more existed than `bound`.
+    /// Returns the number of distinct strings, and whether the set refused others because it has `bound` strings.
     #[must_use]
     pub fn count(&self) -> (u64, bool) {
         (self.hashes.len() as u64, self.full)

@@ -1,15 +1,15 @@
-//! etcd versions from start lines.
+//! etcd versions in start lines.
 
 use std::collections::BTreeSet;
 
 use super::Merge;
 use crate::k8s::EtcdVersion;
 
-/// Maximum number of pairs of version and source.
+/// The maximum number of pairs of version and source.
 const MAX_VERSIONS: usize = 1_024;
 
-/// etcd versions and the sources that show them. Above the limit, the oldest versions are kept: they limit what the
-/// apiserver may do.
+/// The etcd versions in start lines, each with its source. Above the maximum, the oldest versions are kept, because
+/// they limit what the apiserver may do.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EtcdVersions(BTreeSet<(EtcdVersion, u32)>);
 
@@ -21,7 +21,7 @@ impl EtcdVersions {
         }
     }
 
-    /// Oldest first.
+    /// Iterates over the versions, oldest first, each with its source.
     pub fn iter(&self) -> impl Iterator<Item = (EtcdVersion, u32)> {
         self.0.iter().copied()
     }

@@ -1,5 +1,5 @@
-//! The costliest requests of a row, as evidence. A total order chooses them: cost, then receive time, then texts.
-//! Positions come last, so the choice does not depend on how a log is cut into files.
+//! The costliest requests of a row, as evidence. A total order chooses them: cost, then receive time, then texts, then
+//! position. Position comes last, so that the choice does not depend on how a log is split into files.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -9,32 +9,32 @@ use crate::k8s::secrets::masked_target;
 use crate::k8s::text::prefix;
 use crate::requests::Request;
 
-/// Maximum number of exemplars for each row.
+/// The maximum number of exemplars for each row.
 const MAX_EXEMPLARS: usize = 2;
 /// Length limit of a URI, in bytes.
 const MAX_URI: usize = 400;
-/// How many bytes of a URI are searched for secrets. Longer than [`MAX_URI`]: the cut must not hide the start of a
-/// secret.
+/// The maximum number of bytes of a URI that are searched for secrets. It is larger than [`MAX_URI`], because a cut
+/// could hide the start of a secret.
 const MAX_MASKED: usize = 16 * MAX_URI;
-/// Length limit of an audit ID, in bytes; the apiserver's own have 36.
+/// Length limit of an audit ID, in bytes. The apiserver creates IDs of 36 bytes.
 const MAX_AUDIT_ID: usize = 64;
 
 /// One request as evidence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exemplar {
-    /// Duration in microseconds. `None` without an end, and for long-running requests, whose duration is not a cost.
+    /// Duration in microseconds. `None` for a request without an end. Also `None` for a long-running request, because
+    /// its duration is not a cost.
     pub micros: Option<u64>,
-    /// The position of its event.
+    /// The position of the request's event in the log.
     pub place: SourcePosition,
     texts: Texts,
     /// Receive time, in microseconds since 1970.
     pub received: Option<i64>,
-    /// Response status.
     pub status: Option<u16>,
 }
 
 impl Exemplar {
-    /// A long-running request's duration is not a cost.
+    /// Creates an exemplar of a request. Ignores the duration of a long-running request, because it is not a cost.
     #[must_use]
     pub fn of(request: &Request<'_>) -> Self {
         let micros = if request.spec.long_running { None } else { request.micros };
@@ -48,13 +48,13 @@ impl Exemplar {
         self.texts.audit_id()
     }
 
-    /// The URI as recorded, maybe with a continue token. A URI that is too long is masked and cut.
+    /// The URI as recorded. It may contain a continue token. A URI that is too long is masked and cut.
     #[must_use]
     pub fn uri(&self) -> &str {
         self.texts.uri()
     }
 
-    /// The URI without secrets: see [`shown_uri`].
+    /// The URI without secrets; see [`shown_uri`].
     #[must_use]
     pub fn shown_uri(&self) -> Box<str> {
         if self.texts.is_shown { self.uri().into() } else { shown_uri(self.uri()) }
@@ -64,7 +64,7 @@ impl Exemplar {
         rank(self.micros, self.received)
     }
 
-    /// The total order. Duplicates of a request differ only after the URI.
+    /// The total order. Duplicates of a request differ only in the fields after the URI.
     fn order(&self) -> (Rank, &str, &str, Option<u16>, SourcePosition) {
         (self.rank(), self.audit_id(), self.uri(), self.status, self.place)
     }
@@ -74,23 +74,24 @@ impl Exemplar {
     }
 }
 
-/// Cost, then receive time.
+/// Cost (higher first), then receive time (earlier first).
 type Rank = (Reverse<Option<u64>>, i64);
 
 fn rank(micros: Option<u64>, received: Option<i64>) -> Rank {
     (Reverse(micros), received.unwrap_or(i64::MAX))
 }
 
-/// The costliest requests of a row, costliest first.
+/// The costliest requests of a row, in descending order of cost.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Exemplars {
     kept: Vec<Exemplar>,
-    /// Rank of the last exemplar once the list is full. It is here so that most requests touch no text.
+    /// The rank of the last exemplar, once the list is full. It is a separate field, so that most requests are rejected
+    /// without reading a text.
     cutoff: Option<Rank>,
 }
 
 impl Exemplars {
-    /// Whether a request may be kept. A cheap test before texts are copied.
+    /// Returns false if the request surely is not one of the costliest. This cheap test avoids copies of texts.
     #[must_use]
     pub fn wants(&self, micros: Option<u64>, received: Option<i64>, audit_id: &str) -> bool {
         let Some(cutoff) = self.cutoff else { return true };
@@ -103,7 +104,7 @@ impl Exemplars {
         }
     }
 
-    /// Keeps a request if it is one of the costliest.
+    /// Adds a request if it is one of the costliest.
     pub fn show(&mut self, request: &Request<'_>) {
         let micros = if request.spec.long_running { None } else { request.micros };
         if self.wants(micros, request.received, request.audit_id) {
@@ -111,7 +112,7 @@ impl Exemplars {
         }
     }
 
-    /// Keeps an exemplar if it is one of the costliest. Of duplicates, the first in order stays.
+    /// Adds an exemplar if it is one of the costliest. Of several duplicates, the first one in the total order stays.
     pub fn offer(&mut self, exemplar: Exemplar) {
         if let Some(at) = self.kept.iter().position(|own| own.is_copy(&exemplar)) {
             if self.kept[at].order() <= exemplar.order() {
@@ -128,7 +129,7 @@ impl Exemplars {
         }
     }
 
-    /// Costliest first.
+    /// The exemplars in descending order of cost.
     #[must_use]
     pub fn as_slice(&self) -> &[Exemplar] {
         &self.kept
@@ -143,14 +144,14 @@ impl Merge for Exemplars {
     }
 }
 
-/// An audit ID and a URI. Most exemplars are replaced later, so secrets are masked when the URI is shown. A long URI is
-/// masked at once, because a cut could hide the start of a secret.
+/// An audit ID and a URI. Secrets in a URI are masked when the URI is shown, because most exemplars are replaced before
+/// that. Only a long URI is masked at once, because a cut could hide the start of a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Texts {
     /// The audit ID, then the URI.
     both: Box<str>,
     uri_at: u8,
-    /// The URI is already masked.
+    /// True if secrets in the URI are masked already.
     is_shown: bool,
 }
 
@@ -175,7 +176,7 @@ impl Texts {
     }
 }
 
-/// Masks secrets in a URI and cuts it to [`MAX_URI`].
+/// Masks the secrets in a URI, and cuts it to [`MAX_URI`].
 #[must_use]
 pub fn shown_uri(uri: &str) -> Box<str> {
     let shown = masked_target(prefix(uri, MAX_MASKED));
@@ -189,7 +190,6 @@ mod tests {
 
     type Asked = (Option<u64>, Option<i64>, u8);
 
-    /// An exemplar of a request at a position.
     fn exemplar((micros, received, id): Asked, (source, offset): (u32, u64)) -> Exemplar {
         let place = SourcePosition { source, offset, line: offset };
         Exemplar { micros, place, texts: Texts::of(&id.to_string(), "/"), received, status: None }

@@ -1,5 +1,5 @@
-//! A histogram of durations with fixed buckets, eight for each doubling. A quantile is at most 12.5 % too large. Only
-//! buckets with counts take memory.
+//! A histogram of durations. Its buckets are fixed, with eight buckets for each doubling of the duration. A percentile
+//! is at most 12.5 % too large. Only buckets with counts take memory.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,12 +7,12 @@ use std::fmt;
 use super::Merge;
 use super::packed::Packed;
 
-/// Durations in microseconds. Count, sum, minimum and maximum are exact.
+/// A histogram of durations in microseconds. Count, sum, minimum and maximum are exact.
 #[derive(Clone, Default)]
 pub struct Histogram {
     buckets: Packed,
-    /// Buckets of the last durations, not yet in `buckets`. They are in the row itself, so most events avoid a memory
-    /// access.
+    /// The buckets of the last durations. Their counts are not yet in `buckets`. They are in the row itself, so most
+    /// events avoid a memory access.
     latest: [u16; LATEST],
     held: u16,
     count: u64,
@@ -36,7 +36,7 @@ impl Histogram {
         self.sum = self.sum.saturating_add(micros);
     }
 
-    /// Moves `latest` into `buckets`.
+    /// Adds the durations in `latest` to `buckets`.
     pub(super) fn settle(&mut self) {
         for held in 0..usize::from(std::mem::take(&mut self.held)) {
             self.buckets.add(self.latest[held].into(), 1);
@@ -64,25 +64,25 @@ impl Histogram {
         self.count
     }
 
-    /// In microseconds.
+    /// The sum of all durations, in microseconds.
     #[must_use]
     pub fn sum(&self) -> u64 {
         self.sum
     }
 
-    /// `None` if the histogram is empty.
+    /// The shortest duration, in microseconds. `None` if the histogram is empty.
     #[must_use]
     pub fn min(&self) -> Option<u64> {
         (self.count > 0).then_some(self.min)
     }
 
-    /// `None` if the histogram is empty.
+    /// The longest duration, in microseconds. `None` if the histogram is empty.
     #[must_use]
     pub fn max(&self) -> Option<u64> {
         (self.count > 0).then_some(self.max)
     }
 
-    /// The upper end of the bucket with this percentile, at most the maximum.
+    /// The upper end of the bucket that contains this percentile, or the maximum if that is smaller.
     #[must_use]
     pub fn percentile(&self, percent: u64) -> Option<u64> {
         let rank = (self.count * percent).div_ceil(100).max(1);
@@ -103,19 +103,19 @@ impl Merge for Histogram {
     }
 }
 
-/// The counts of a histogram.
+/// The counts of a histogram, by bucket.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Buckets(Packed);
 
 impl Buckets {
-    /// The largest duration of each bucket and its count, ascending.
+    /// Iterates over the buckets in ascending order: the largest duration of each bucket, and its count.
     pub fn upper_ends(&self) -> impl Iterator<Item = (u64, u64)> {
         self.0.counts().into_iter().map(|(bucket, count)| (upper_end(bucket), count))
     }
 }
 
 impl Histogram {
-    /// As [`Merge::merge`], by reference.
+    /// As [`Merge::merge`], without consuming `other`.
     pub fn merge_from(&mut self, other: &Self) {
         if other.count == 0 {
             return;
@@ -147,7 +147,8 @@ impl PartialEq for Histogram {
 
 impl Eq for Histogram {}
 
-/// Below 8, each value has its own bucket. Above, the leading bit and the next three bits choose it.
+/// Below 8, each value has its own bucket. For larger values, the highest bit that is set and the three bits after it
+/// choose the bucket.
 #[allow(clippy::cast_possible_truncation, reason = "there are 496 buckets")]
 fn bucket_of(micros: u64) -> u16 {
     if micros < 8 {

@@ -1,4 +1,5 @@
-//! Maps a request's audit ID to its row. Facts from other logs of the same servers are added to that row.
+//! Maps the audit ID of a request to its row. Facts about the request from other logs of the same servers are added to
+//! that row.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashSet};
@@ -11,33 +12,33 @@ use super::{Flows, Items, Merge, Row};
 use crate::decode::klog::Apf;
 use crate::requests::Request;
 
-/// Maximum number of requests; each takes 18 to 36 bytes.
+/// The maximum number of requests. Each takes 18 to 36 bytes.
 const MAX_REQUESTS: usize = 1 << 24;
 
-/// Maximum number of rows for one audit ID and path. Clients may reuse an ID.
+/// The maximum number of rows for one audit ID and path. Clients may reuse an ID.
 const MAX_ROWS: usize = 16;
-/// Maximum number of reused IDs, for each shard.
+/// The maximum number of reused IDs in each shard.
 const MAX_REPEATED: usize = MAX_REQUESTS / SHARDS / MAX_ROWS;
 
-/// Rows by the hash of audit ID and path.
+/// Maps the hash of audit ID and path to rows.
 #[derive(Debug)]
 pub struct Index {
-    /// Index all requests of the audit log, not only `wanted`.
+    /// True to index all requests of the audit log. False to index only the `wanted` requests.
     all: bool,
-    /// Requests for which traces have facts.
+    /// Requests about which traces have facts.
     wanted: HashSet<u64, FxBuildHasher>,
     shards: Sharded<IndexShard>,
 }
 
 #[derive(Debug, Default)]
 struct IndexShard {
-    /// The smallest row of each request.
+    /// The smallest place of each request.
     requests: HashMap<u64, Place, FxBuildHasher>,
-    /// The other rows of reused IDs.
+    /// The other places of requests with reused IDs.
     repeated: HashMap<u64, BTreeSet<Place>, FxBuildHasher>,
 }
 
-/// Where a request was counted. Rows of the audit log sort first.
+/// Where a request was counted. Places in the audit log sort before places in the access log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     is_access: bool,
@@ -45,7 +46,8 @@ struct Place {
     row: u64,
 }
 
-/// Facts that both logs have. They distinguish requests with the same ID.
+/// Facts about a request that both the audit log and the access log contain. They distinguish requests with the same
+/// ID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RequestResult {
     status: u16,
@@ -60,20 +62,22 @@ impl RequestResult {
         Self { status: request.status.unwrap_or(0), agent: u16::from_be_bytes([high, low]) }
     }
 
-    /// How well two results agree. The status counts more than the user agent.
+    /// Whether the statuses agree, then whether the user agents agree. The order of these pairs is the order of
+    /// agreement.
     fn agreement(self, other: Self) -> (bool, bool) {
         (self.status == other.status, self.agent == other.agent)
     }
 }
 
 impl Index {
-    /// Indexes the requests of the audit log if `all`, and the wanted requests of both logs.
+    /// Creates an index of the wanted requests of both logs. If `all` is true, it also contains all requests of the
+    /// audit log.
     #[must_use]
     pub fn new(all: bool, wanted: impl Iterator<Item = u64>) -> Self {
         Self { all, wanted: wanted.collect(), shards: Sharded::new(IndexShard::default) }
     }
 
-    /// Records the row of a request.
+    /// Records in which row a request was counted.
     pub fn note(&self, request: u64, row: u64, result: RequestResult, is_access: bool) {
         let is_asked = (self.all && !is_access) || self.wanted.contains(&request);
         if !is_asked {
@@ -105,7 +109,7 @@ impl Index {
         }
     }
 
-    /// The audit log's row for a request. For a reused ID, the row whose result agrees best.
+    /// Returns the row of a request in the audit log. For a reused ID, it returns the row whose result agrees best.
     pub fn audited(&self, request: u64, result: RequestResult) -> Option<u64> {
         let shard = self.shards.lock_for(request);
         let least = shard.requests.get(&request)?;
@@ -115,7 +119,7 @@ impl Index {
         Some(best.row)
     }
 
-    /// The row of a request in any log.
+    /// Returns the row of a request in either log.
     pub fn row(&self, request: u64) -> Option<u64> {
         self.shards.lock_for(request).requests.get(&request).map(|place| place.row)
     }
@@ -126,19 +130,19 @@ impl Index {
     }
 }
 
-/// Facts from other logs for the requests of rows.
+/// Facts from other logs, by the row of the request.
 #[derive(Debug, Default)]
 pub struct Additions {
     rows: HashMap<u64, (Flows, Items), FxBuildHasher>,
 }
 
 impl Additions {
-    /// Adds a request's API Priority and Fairness facts to a row.
+    /// Adds the API Priority and Fairness fields of a request to a row.
     pub fn apf(&mut self, row: u64, apf: &Apf<'_>) {
         self.rows.entry(row).or_default().0.record(apf);
     }
 
-    /// Adds the number of objects in a response to a row.
+    /// Adds one response with `count` objects to a row.
     pub fn items(&mut self, row: u64, count: u64) {
         self.rows.entry(row).or_default().1.record(count);
     }
@@ -148,7 +152,7 @@ impl Additions {
         self.rows.is_empty()
     }
 
-    /// Moves the facts for a row to it.
+    /// Moves the facts about the row with this hash into `row`.
     pub fn give(&mut self, hash: u64, row: &mut Row) {
         if let Some((flows, items)) = self.rows.remove(&hash) {
             row.add_facts(flows, items);

@@ -1,4 +1,4 @@
-//! Counts of the input: records, events by stage, and foreign or skipped entries by kind, reason and position.
+//! Counts of the input: records, events by stage, foreign entries by kind, and skipped entries by reason and position.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,18 +7,18 @@ use crate::decode::{Foreign, Layers, SkipReason};
 use crate::input::block::Damage;
 use crate::k8s::Stage;
 
-/// Maximum number of positions for each reason.
+/// The maximum number of positions that are kept for each reason.
 pub const KEPT_PLACES: usize = 5;
 
 /// The position of a skipped record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SkipAt {
     pub source: u32,
-    /// Its first line, from 1.
+    /// The first line of the record, from 1.
     pub line: u64,
 }
 
-/// A run of unreadable bytes.
+/// A sequence of unreadable bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UnreadAt {
     pub source: u32,
@@ -26,51 +26,52 @@ pub struct UnreadAt {
     pub offset: u64,
     /// Line on which the record begins, from 1.
     pub line: u64,
-    /// Number of bytes.
+    /// The number of unreadable bytes.
     pub bytes: u64,
 }
 
-/// Counts over all sources. Each entry of a record is an event, foreign or skipped.
+/// Counts over all sources. An entry of a record is an event, foreign or skipped.
 #[derive(Debug, Clone, Default)]
 pub struct InputCounts {
     /// Bytes after decompression.
     pub bytes: u64,
-    /// Unreadable bytes, and the first positions with such bytes.
+    /// The number of unreadable bytes, and the positions of the first ones.
     pub unread: (u64, BTreeSet<UnreadAt>),
     pub lines: u64,
-    /// Events by stage: RequestReceived, ResponseStarted, ResponseComplete, Panic. Access log requests are included.
+    /// Events by stage: RequestReceived, ResponseStarted, ResponseComplete, Panic. Requests in the access log count
+    /// too.
     pub events: [u64; 4],
-    /// Access log requests among the events.
+    /// Requests in the access log. `events` includes them.
     pub access_lines: u64,
-    /// Access log requests with an audit ID.
+    /// Requests in the access log that have an audit ID.
     pub access_ids: u64,
-    /// Access log requests that were neither filtered out nor duplicates.
+    /// Requests in the access log that were neither filtered out nor duplicates.
     pub access_counted: u64,
-    /// Receive times of the first and last access log request, in microseconds since 1970.
+    /// Receive times of the first and the last request in the access log, in microseconds since 1970.
     pub access_span: Option<(i64, i64)>,
-    /// Access log requests without a known time: their lines have no year.
+    /// Requests in the access log whose time is unknown, because their lines have no year.
     pub undated: u64,
     /// Events that the server truncated because they exceeded its size limit.
     pub truncated: u64,
     /// Events that a filter excluded.
     pub filtered: u64,
-    /// Duplicate events.
     pub duplicates: u64,
     /// Duplicate access log lines: some servers write two for each request.
     pub access_duplicates: u64,
-    /// Access log requests that the audit log has too. The audit log's events count them.
+    /// Requests that are in both logs. They count as events of the audit log.
     pub joined: u64,
-    /// Access log requests from a pipe that are not counted, because they cannot be matched with the audit log's.
+    /// Requests in the access log that cannot be matched with the audit log, because the input is a pipe. They are not
+    /// counted.
     pub not_joined: u64,
-    /// The index for matching both logs was full.
+    /// True if the index for matching both logs was full.
     pub index_full: bool,
-    /// Records in which invalid UTF-8 was replaced.
+    /// Records that are not valid UTF-8. Their invalid bytes were replaced.
     pub replaced_utf8: u64,
     /// Entries of other logs, by kind.
     pub foreign: BTreeMap<Foreign, u64>,
-    /// Skipped entries by reason, with the first positions of each.
+    /// Skipped entries by reason, with their first positions.
     pub skipped: BTreeMap<SkipReason, (u64, BTreeSet<SkipAt>)>,
-    /// Damaged sources: the damage and the line at which it is.
+    /// Damaged sources: the kind of damage, and the line that it begins in.
     pub damaged: BTreeMap<u32, (Damage, u64)>,
     /// Counts by source.
     pub sources: BTreeMap<u32, SourceCounts>,
@@ -89,16 +90,16 @@ pub struct SourceCounts {
     pub lines: u64,
     /// Events; access log requests are included.
     pub events: u64,
-    /// Access log requests among the events.
+    /// Requests in the access log. `events` includes them.
     pub access_lines: u64,
     /// Entries of other logs, by kind.
     pub foreign: BTreeMap<Foreign, u64>,
     pub skipped: BTreeMap<SkipReason, u64>,
-    /// Events by their envelopes.
+    /// Events by the envelopes around them.
     pub forms: BTreeMap<Layers, u64>,
     /// How the source is split into records.
     pub framing: &'static str,
-    /// Events of Azure's log category without read requests.
+    /// Events in the log category of Azure that excludes read requests.
     pub without_reads: u64,
 }
 
@@ -113,14 +114,14 @@ impl SourceCounts {
         self.foreign_times(kind, 1, totals);
     }
 
-    /// Counts `times` entries of another log.
+    /// Counts `times` foreign entries.
     pub fn foreign_times(&mut self, kind: Foreign, times: u64, totals: &mut InputCounts) {
         *self.foreign.entry(kind).or_default() += times;
         *totals.foreign.entry(kind).or_default() += times;
     }
 
-    /// Counts `times` skipped entries and their bytes without positions. Only for entries after [`KEPT_PLACES`] others
-    /// with this reason.
+    /// Counts `times` skipped entries and their bytes, without positions. Call it only if [`KEPT_PLACES`] other entries
+    /// with this reason are counted already.
     pub fn skip_times(&mut self, reason: SkipReason, times: u64, unread: u64, totals: &mut InputCounts) {
         if times > 0 {
             *self.skipped.entry(reason).or_default() += times;
@@ -130,7 +131,6 @@ impl SourceCounts {
         }
     }
 
-    /// Counts a skipped entry.
     pub fn skip(&mut self, reason: SkipReason, at: SkipAt, totals: &mut InputCounts) {
         *self.skipped.entry(reason).or_default() += 1;
         let (count, places) = totals.skipped.entry(reason).or_default();
@@ -144,14 +144,14 @@ impl SourceCounts {
         keep(&mut totals.unread.1, at);
     }
 
-    /// Whether the source has events, or lines of the server that are evidence.
+    /// Whether the source has events, or lines of the server that are evidence of its version.
     #[must_use]
     pub fn holds_any(&self) -> bool {
         let of_server = [Foreign::Trace, Foreign::Start, Foreign::EtcdStart];
         self.events > 0 || of_server.iter().any(|kind| self.foreign.contains_key(kind))
     }
 
-    /// Number of entries: events, foreign and skipped ones.
+    /// The number of entries: events, foreign entries and skipped entries.
     #[must_use]
     pub fn records(&self) -> u64 {
         self.events + self.foreign.values().sum::<u64>() + self.skipped.values().sum::<u64>()
@@ -180,8 +180,8 @@ impl Merge for SourceCounts {
 }
 
 impl InputCounts {
-    /// Records the receive time of an event, and its end for gap detection: `took` is its duration in microseconds. The
-    /// log was written at the end; a WATCH may have begun hours before.
+    /// Records the receive time of an event. `took` is the duration of the request in microseconds. The server wrote
+    /// the event at the end of the request, so gaps are detected by the end time: a WATCH may have begun hours before.
     pub fn received_at(&mut self, received: i64, took: Option<u64>) {
         self.span = widened(self.span, received);
         self.activity.note(received.saturating_add_unsigned(took.unwrap_or(0)));
@@ -207,13 +207,13 @@ impl InputCounts {
         self.damaged.remove(&source);
     }
 
-    /// Number of events, filtered ones included.
+    /// The number of events, including those that a filter excluded.
     #[must_use]
     pub fn all_events(&self) -> u64 {
         self.events.iter().sum()
     }
 
-    /// Number of entries: events, foreign and skipped ones.
+    /// The number of entries: events, foreign entries and skipped entries.
     #[must_use]
     pub fn records(&self) -> u64 {
         self.all_events()
@@ -221,7 +221,7 @@ impl InputCounts {
             + self.skipped.values().map(|(count, _)| count).sum::<u64>()
     }
 
-    /// Whether all events are RequestReceived events. The audit policy omits the other stages.
+    /// Whether all events are RequestReceived events. The audit policy then omits all other stages.
     #[must_use]
     pub fn received_only(&self) -> bool {
         self.events[Stage::RequestReceived as usize] > 0

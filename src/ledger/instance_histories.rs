@@ -1,9 +1,10 @@
 //! The requests of each client instance. Patterns over time are computed from them.
 //!
-//! Memory is bounded, and the result does not depend on the order of events. There is a ladder of steps. Each step
-//! keeps less than the step before. The first step that fits decides what is kept. The upper steps keep the earliest
-//! requests of each instance, and each halves their number. Each lower step halves the number of instances. It keeps
-//! those whose hash begins with enough zeros. Another request never makes a step fit that did not fit before.
+//! Memory is bounded, and the result does not depend on the order of events. The limits form a ladder of steps: each
+//! step keeps less than the step before. The first step on which everything fits decides what is kept. The upper steps
+//! keep the earliest requests of each instance, and each of them halves the number of these requests. Each lower step
+//! halves the number of instances: it keeps those whose hash begins with enough zeros. A step that was too small stays
+//! too small when more requests arrive.
 
 mod history_entry;
 #[cfg(test)]
@@ -26,22 +27,23 @@ use crate::requests::{Instance, Request};
 
 pub use history_entry::{HistoryEntry, RequestKind, ResponseClass, shape_hash_of};
 
-/// The limits of one kind of requests. A request takes 24 bytes.
+/// The limits for one kind of request. Each request takes 24 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Bounds {
-    /// Number of instances that are kept.
+    /// The maximum number of instances that are kept.
     histories: usize,
-    /// Requests that every kept instance has room for, even on the last step.
+    /// The number of requests for which each kept instance has room, even on the last step.
     free: usize,
-    /// Requests above `free`, summed over all instances.
+    /// The maximum number of requests above `free`, summed over all instances.
     budget: usize,
-    /// Requests of all instances together.
+    /// The maximum number of requests of all instances.
     entries: usize,
-    /// Number of steps that halve the requests of an instance. The last of them leaves `free`.
+    /// The number of steps that halve the requests of each instance. The last of these steps keeps `free` requests of
+    /// each instance.
     halvings: u32,
 }
 
-/// At most 24 MB for each kind of requests.
+/// Limits for one kind of request: at most 24 MB.
 const BOUNDS: Bounds =
     Bounds { histories: 1 << 17, free: 128, budget: 1 << 16, entries: 1 << 20, halvings: 8 };
 
@@ -50,7 +52,8 @@ impl Bounds {
         size.followed <= self.histories && size.excess <= self.budget && size.entries <= self.entries
     }
 
-    /// Whether to step down now. Stepping down visits every entry, so it waits until a limit is exceeded by a quarter.
+    /// Whether a limit is exceeded so far that the histories must step down now. Stepping down visits every entry, so
+    /// it waits until a limit is exceeded by a quarter.
     pub fn are_exceeded(&self, size: Size) -> bool {
         let more = |bound: usize| bound + bound / 4;
         size.followed > more(self.histories)
@@ -58,23 +61,23 @@ impl Bounds {
             || size.entries > more(self.entries)
     }
 
-    /// How many of an instance's earliest requests a step keeps.
+    /// The maximum number of earliest requests that a step keeps of each instance.
     fn each(&self, step: u32) -> usize {
         self.free << (self.halvings - step.min(self.halvings))
     }
 
-    /// A step keeps the instances whose hash begins with this many zeros.
+    /// The number of zeros with which the hash of an instance must begin, so that the step keeps the instance.
     fn zeros(&self, step: u32) -> u32 {
         step.saturating_sub(self.halvings)
     }
 }
 
-/// Current usage of [`Bounds`].
+/// The numbers that [`Bounds`] limits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Size {
-    /// Number of instances that are kept.
+    /// The number of instances that are kept.
     pub followed: usize,
-    /// Requests above `free`, summed over all instances.
+    /// The number of requests above `free`, summed over all instances.
     pub excess: usize,
     pub entries: usize,
 }
@@ -90,7 +93,7 @@ impl std::iter::Sum for Size {
     }
 }
 
-/// Length limit of an instance's name, in bytes: a pod's name has at most 253.
+/// Length limit of an instance's name, in bytes. The name of a pod has at most 253.
 const MAX_NAME: usize = 253;
 
 /// The history of one instance of one product of a client.
@@ -103,19 +106,19 @@ pub struct InstanceHistory {
     pub instance: Instance<CompactString>,
     /// The kept requests, in no order.
     pub entries: Vec<HistoryEntry>,
-    /// Number of all requests. For a WATCH, only its end counts.
+    /// The number of all requests, kept or not. A WATCH counts only when it ends.
     pub seen: u64,
 }
 
 impl InstanceHistory {
-    /// A WATCH has one entry for its start and one for its end, or more with duplicates. Keeps one of them: the end if
-    /// there is one.
+    /// Keeps one entry for each WATCH: its end, or its start if it has no end. A WATCH has one entry for its start and
+    /// one for its end; duplicates add more.
     fn pair(&mut self) {
         self.entries.sort_unstable_by_key(|entry| (entry.at(), entry.link, Reverse(entry.kind()), *entry));
         self.entries.dedup_by_key(|entry| (entry.at(), entry.link));
     }
 
-    /// When the last kept request was received. `None` if all requests are kept.
+    /// The receive time of the last kept request. `None` if all requests are kept.
     #[must_use]
     pub fn until(&self) -> Option<i64> {
         (self.seen > self.ended())
@@ -147,19 +150,19 @@ impl InstanceHistory {
 pub struct InstanceHistories {
     followed: HashMap<u64, InstanceHistory, FxBuildHasher>,
     bounds: Bounds,
-    /// The requests are WATCH requests. Each may have several entries.
+    /// True if the requests are WATCH requests. Each of them may have several entries.
     paired: bool,
     /// The current step of the ladder.
     step: u32,
-    /// As in [`Size`].
+    /// The number of requests above the limit `free`; see [`Size`].
     excess: usize,
     entries: usize,
-    /// Number of requests of instances that are not kept.
+    /// The number of requests of instances that are not kept.
     left_out: u64,
 }
 
-/// Instance histories by kind of request. Each kind has its own limits, so many requests of one kind evict none of
-/// another.
+/// Instance histories by kind of request. Each kind has its own limits. So many requests of one kind do not evict
+/// requests of another kind.
 #[derive(Debug)]
 pub struct HistoriesByKind {
     pub lists: InstanceHistories,
@@ -175,7 +178,7 @@ impl Default for HistoriesByKind {
 }
 
 impl HistoriesByKind {
-    /// Chooses the histories that keep a request, and makes its entry. `None` if no pattern uses the request.
+    /// Chooses the histories that keep a request, and creates its entry. Returns `None` if no pattern uses the request.
     pub(super) fn choose<L>(kinds: [L; 3], request: &Request<'_>) -> Option<(L, HistoryEntry)> {
         let [lists, watches, objects] = kinds;
         let asked = &request.spec.asked;
@@ -199,18 +202,19 @@ impl Merge for HistoriesByKind {
     }
 }
 
-/// How many instances and requests were kept.
+/// How many instances and requests the histories kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Followed {
-    /// Number of instances that are kept.
+    /// The number of instances that are kept.
     pub instances: u64,
-    /// One of this many instances is kept, chosen by the hash of its name.
+    /// One out of this many instances is kept. The hash of its name decides.
     pub one_of: u64,
-    /// Number of requests that were kept.
+    /// The number of requests that are kept.
     pub requests: u64,
-    /// Number of requests that were not kept: of instances that were not kept, or later than the first `of_each`.
+    /// The number of requests that are not kept. Their instance is not kept, or they are later than the first `of_each`
+    /// requests.
     pub left_out: u64,
-    /// How many of its earliest requests an instance keeps, if any instance has more.
+    /// The maximum number of earliest requests that are kept of each instance. `None` if no instance has more.
     pub of_each: Option<u64>,
 }
 
@@ -219,13 +223,13 @@ impl InstanceHistories {
         Self { followed: HashMap::default(), bounds, paired, step: 0, excess: 0, entries: 0, left_out: 0 }
     }
 
-    /// Whether an instance is kept if it sends requests.
+    /// Whether the requests of an instance are kept on the current step.
     #[must_use]
     pub fn may_follow(&self, history: &InstanceHistory) -> bool {
         self.follows(stable_hash(&(history.client, history.product, history.instance.as_ref())))
     }
 
-    /// Empty histories with the same limits.
+    /// Creates empty histories with the same limits.
     pub(super) fn none_alike(&self) -> Self {
         Self::within(self.bounds, self.paired)
     }
@@ -238,8 +242,8 @@ impl InstanceHistories {
         Size { followed: self.followed.len(), excess: self.excess, entries: self.entries }
     }
 
-    /// Adds the entry of one request. The caller steps down in time. `key` is the hash of the row's client and product
-    /// with the instance.
+    /// Adds the entry of one request. `key` is the hash of the row's client and product with the instance. This
+    /// function never steps down; the caller must do so when limits are exceeded.
     pub(super) fn add<'i>(
         &mut self,
         row: RowHash,
@@ -277,7 +281,7 @@ impl InstanceHistories {
         key.leading_zeros() >= self.bounds.zeros(self.step)
     }
 
-    /// Drops what a step does not keep, and returns the remaining size.
+    /// Drops everything that a step does not keep. Returns the size of the rest.
     fn keep_to(&mut self, step: u32) -> Size {
         self.step = step;
         let (zeros, each) = (self.bounds.zeros(step), self.bounds.each(step));
@@ -293,7 +297,7 @@ impl InstanceHistories {
         self.size()
     }
 
-    /// The kept histories, each with its entries in no order, and how much was kept.
+    /// Returns the kept histories, and how much was kept. The entries of a history are in no order.
     #[must_use]
     pub fn settled(&mut self) -> (Vec<InstanceHistory>, Followed) {
         step_down(&mut [self]);

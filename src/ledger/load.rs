@@ -1,4 +1,4 @@
-//! Requests a minute, summed over timelines with windows of any width. A wide window contributes its mean to each of
+//! Requests per minute, summed over timelines whose windows may have any width. A wide window adds its mean to each of
 //! its minutes.
 
 use std::borrow::Borrow;
@@ -9,30 +9,30 @@ use rustc_hash::FxBuildHasher;
 use super::Merge;
 use super::timeline::{Rate, Timeline, Windows};
 
-/// One request in one minute. Window widths are powers of two, so means are exact.
+/// One request in one minute, as a fixed-point number. Window widths are powers of two, so means are exact.
 const ONE: i128 = 1 << 32;
 const MINUTE: i64 = 60_000_000;
 
-/// Requests a minute, stored as changes.
+/// Requests per minute over time, stored as the changes of this rate.
 #[derive(Debug, Clone, Default)]
 pub struct Load {
-    /// Key: a minute since 1970, and the binary logarithm of a window's width. Value: the change of the requests a
-    /// minute there, in units of 1 / [`ONE`].
+    /// Key: a minute since 1970, and the binary logarithm of a window's width. Value: the change of the rate at that
+    /// minute, in units of 1 / [`ONE`] requests per minute.
     changes: HashMap<(u64, u32), i128, FxBuildHasher>,
 }
 
-/// The minute with most requests; the first of several.
+/// The minute with the highest rate. If several minutes have it, it is the first one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Busiest {
     /// In minutes since 1970.
     pub minute: u64,
-    /// Requests in a window as wide as `window_minutes`, at the rate of this minute.
+    /// The number of requests in a window of `window_minutes` minutes, at the rate of this minute.
     pub requests: u64,
-    /// Width of the widest window that contributes to this minute, in minutes. 1 if the number is exact.
+    /// The width of the widest window that contains this minute, in minutes. 1 if the number is exact.
     pub window_minutes: u64,
 }
 
-/// The request rate from a minute on.
+/// The rate from a minute until the next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
     /// In minutes since 1970.
@@ -41,7 +41,7 @@ pub struct Step {
 }
 
 impl Load {
-    /// Adds a window's requests. Its width is a power of two minutes, and its start a multiple of that since 1970.
+    /// Adds the requests of a window. `width` must be a power of two, and `minute` a multiple of `width`.
     pub fn add(&mut self, minute: u64, width: u64, requests: u64) {
         let (shift, mean) = (width.trailing_zeros(), i128::from(requests) * ONE / i128::from(width.max(1)));
         *self.changes.entry((minute, shift)).or_default() += mean;
@@ -55,8 +55,8 @@ impl Load {
         }
     }
 
-    /// Each minute since 1970 at which the rate changes, ascending. With it: the rate from there on, and the logarithm
-    /// of the widest window that contributes.
+    /// Returns the minutes at which the rate changes, in ascending order. Each comes with the rate from there on, and
+    /// the binary logarithm of the widest window there.
     fn levels(&self) -> Vec<(u64, i128, u32)> {
         let mut changes: Vec<(u64, u32, i128)> =
             self.changes.iter().map(|(&(minute, shift), &change)| (minute, shift, change)).collect();
@@ -72,7 +72,7 @@ impl Load {
         levels.collect()
     }
 
-    /// The steps of the rate, ascending. The last step is zero.
+    /// Returns the steps of the rate in ascending order. The rate of the last step is zero.
     #[must_use]
     pub fn steps(&self) -> Vec<Step> {
         let levels = self.levels().into_iter();
@@ -88,14 +88,15 @@ impl Load {
         Some(Busiest { minute, requests, window_minutes: 1 << shift }).filter(|busiest| busiest.requests > 0)
     }
 
-    /// The rate of these timelines. `all` is their sum. Its windows are as wide as the widest of them, so a client that
-    /// is active for days would flatten its peak.
+    /// Returns the rate over all timelines that were added. `all` is their sum. The peak is not taken from `all`: its
+    /// windows are as wide as the widest window of any timeline, so one client that is active for days would flatten
+    /// the peak.
     #[must_use]
     pub fn rate(&self, all: &Timeline) -> Option<Rate> {
         Self::rate_of(all, || self)
     }
 
-    /// As [`Load::rate`]. `load` is computed only if a window is wider than a minute.
+    /// As [`Load::rate`], but computes `load` only if windows of `all` are wider than a minute.
     pub fn rate_of<L: Borrow<Self>>(all: &Timeline, load: impl FnOnce() -> L) -> Option<Rate> {
         let rate = all.rate()?;
         if rate.window_minutes == 1 {
@@ -134,7 +135,7 @@ mod tests {
     #[test]
     fn exact_minute_exceeds_wide_windows() {
         let load = of(&[(8, 4, 6), (12, 4, 6), (13, 1, 600), (40, 1, 600)]);
-        // 601.5 a minute.
+        // The rate is 601.5 requests per minute.
         assert_eq!(load.busiest(), Some(Busiest { minute: 13, requests: 2_406, window_minutes: 4 }));
         let steps = [(8, 2), (12, 2), (13, 602), (14, 2), (16, 0), (40, 600), (41, 0)];
         assert_eq!(load.steps(), steps.map(|(minute, requests)| Step { minute, requests }));

@@ -1,4 +1,5 @@
-//! Mergeable counts per client and request shape. Integers only, so every merge order gives the same result.
+//! Counts by client and request shape that can be merged. All counts are integers, so every merge order gives the same
+//! result.
 
 pub mod activity;
 pub mod apf;
@@ -73,7 +74,7 @@ use crate::decode::klog::TraceFragment;
 use crate::input::SourcePosition;
 use crate::requests::{Request, stable_hash};
 
-/// A sum that does not depend on order or grouping.
+/// Adds values. The result does not depend on their order or grouping.
 pub trait Merge {
     fn merge(&mut self, other: Self);
 }

@@ -1,7 +1,7 @@
-//! The number of distinct objects that requests name, by namespace and resource. An inventory counts objects of the
-//! whole cluster only. These numbers distinguish large namespaces from small ones.
+//! Counts the distinct objects that requests name, by namespace and resource. An inventory counts objects only for the
+//! whole cluster. These numbers show which namespaces are large.
 //!
-//! All data are sets, so neither the order nor the split of requests matters.
+//! All data are sets, so neither the order nor the split of the requests affects the result.
 
 use std::collections::HashMap;
 
@@ -13,13 +13,14 @@ use crate::apiserver::{RequestShape, Target};
 use crate::k8s::{Scope, Stage, Verb};
 use crate::requests::{Request, stable_hash};
 
-/// Maximum number of pairs of resource and namespace.
+/// The maximum number of pairs of resource and namespace.
 const MAX_PAIRS: usize = 16_384;
-/// Maximum number of collections with a known namespace.
+/// The maximum number of collections with a known namespace.
 const MAX_COLLECTIONS: usize = 65_536;
-/// Maximum number of names for each pair. Above it, a sample is kept.
+/// The maximum number of names for each pair. Above it, a sample of the names is kept.
 const MAX_NAMES: usize = 64;
-/// Leases are locks and node heartbeats. Their number says nothing about a namespace's size.
+/// Requests for Leases do not count. Leases are locks and node heartbeats, so their number does not show how large a
+/// namespace is.
 const LEASES: (&str, &str) = ("coordination.k8s.io", "leases");
 
 /// The hashes of a resource and a namespace.
@@ -28,7 +29,8 @@ type Pair = (u64, u32);
 #[derive(Debug)]
 pub struct Namespaces {
     objects: BoundedMap<Pair, Names>,
-    /// The namespace of each collection that is listed or watched. The key is part of the target's hash ([`Targets`]).
+    /// The namespace of each collection that clients list or watch. The key is part of the target's hash, as in
+    /// [`Targets`].
     collections: BoundedMap<u32, Namespace>,
 }
 
@@ -39,7 +41,7 @@ impl Default for Namespaces {
 }
 
 impl Namespaces {
-    /// Records a request with a namespace: when it ends, or for a long-running request when it begins.
+    /// Records the namespace of a request. Call it when the request ends, or when a long-running request begins.
     pub fn note(&mut self, request: &Request<'_>) {
         let (spec, asked) = (&request.spec, request.asked());
         let Target::Resource { group, resource, scope, .. } = asked.target else { return };
@@ -88,7 +90,8 @@ fn of_resource(group: &str, resource: &str) -> u64 {
     stable_hash(&(group, resource))
 }
 
-/// A namespace's hash. Two namespaces for one target need a hash collision; then the smaller hash counts.
+/// A hash of a namespace. Two namespaces may have the same target only after a hash collision. Then the smaller hash
+/// counts.
 #[derive(Debug, Clone, Copy)]
 struct Namespace(u32);
 
@@ -104,8 +107,8 @@ impl Merge for Namespace {
     }
 }
 
-/// Distinct names, as hashes. Above the limit, the names whose hash begins with enough zeros (adaptive sampling, as in
-/// [`Targets`]).
+/// Distinct names, as hashes. Above [`MAX_NAMES`], it keeps only names whose hash begins with enough zeros (adaptive
+/// sampling, as in [`Targets`]).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Names {
     kept: SmallVec<[u32; 2]>,
@@ -144,7 +147,7 @@ impl Merge for Names {
 #[derive(Debug, Default)]
 pub struct NamespaceWeights {
     by_resource: HashMap<u64, Weights, FxBuildHasher>,
-    /// Over all resources except Leases.
+    /// The same numbers for all resources together, except Leases.
     of_all: Weights,
     collections: HashMap<u32, u32, FxBuildHasher>,
 }
@@ -162,22 +165,23 @@ impl Weights {
     }
 }
 
-/// The share of a resource's objects in the namespaces of some requests, as the log shows it.
+/// Shows how many of a resource's objects are in the namespaces of some requests, according to the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NamespacePart {
-    /// For each request, the objects that the log names in its namespace; summed.
+    /// The number of objects that the log names in the namespace of each request, summed over the requests.
     named: u64,
     requests: u64,
-    /// Objects that the log names in all namespaces.
+    /// The number of objects that the log names in all namespaces.
     all: u64,
-    /// Number of namespaces in which the log names objects.
+    /// The number of namespaces in which the log names objects.
     namespaces: u64,
 }
 
 impl NamespacePart {
-    /// Estimates the objects in one of the namespaces, given `objects` in all. Each namespace counts for one object
-    /// more than the log names in it. So a namespace without named objects is not empty, and with few named objects the
-    /// namespaces are nearly even. `namespaces` is the cluster's number of namespaces, if known.
+    /// Estimates the number of objects in one of the namespaces. `objects` is their number in the cluster, and
+    /// `namespaces` the number of namespaces, if known. Each namespace counts as if the log named one more object in
+    /// it. So a namespace without named objects is not empty, and with few named objects all namespaces are nearly
+    /// equal.
     #[must_use]
     pub fn of(self, objects: u64, namespaces: Option<u64>) -> u64 {
         let namespaces = namespaces.unwrap_or(0).max(self.namespaces);
@@ -189,8 +193,8 @@ impl NamespacePart {
 }
 
 impl NamespaceWeights {
-    /// The share that a row's requests read. `None` if the log names no objects, or if the requests' namespaces are
-    /// unknown.
+    /// The share of objects in the namespaces that a row's requests read. `None` if the log names no objects, or if the
+    /// namespaces of the requests are unknown.
     #[must_use]
     pub fn part<S: AsRef<str>>(&self, asked: &RequestShape<S>, targets: &Targets) -> Option<NamespacePart> {
         let Target::Resource { group, resource, .. } = &asked.target else { return None };
@@ -257,7 +261,7 @@ mod tests {
             let sum: u64 = named.iter().chain(std::iter::repeat_n(&0, usize::try_from(more).expect("few")))
                 .map(|named| part(*named).of(objects, Some(namespaces + more)))
                 .sum();
-            // Each is rounded up.
+            // Each estimate is rounded up.
             prop_assert!(sum >= objects && sum <= objects + namespaces + more, "{} of {}", sum, objects);
         }
     }

@@ -1,5 +1,5 @@
-//! Long-running requests, such as WATCH, logs and exec. They write a ResponseStarted and a ResponseComplete event. Each
-//! request counts once, whether or not the log has its end.
+//! Long-running requests, such as WATCH, logs and exec. The server writes a ResponseStarted and a ResponseComplete
+//! event for each. Each request counts once, with or without an end in the log.
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
@@ -9,49 +9,52 @@ use super::{Merge, Timeline};
 use crate::requests::{Request, stable_hash};
 
 const MINUTE: i64 = 60_000_000;
-/// Maximum number of open requests that a row tracks. Above it, a sample by the hash of their ID is tracked. The number
-/// of open requests is then an estimate.
+/// The maximum number of open requests that a row tracks. Above it, the row tracks only a sample, chosen by the hash of
+/// the ID. The number of open requests is then an estimate.
 const MAX_OPEN: usize = 1 << 16;
-/// Maximum number of ends without a start. A log without starts has only ends, and none of those requests is open.
+/// The maximum number of tracked requests with an end and no start. In a log without ResponseStarted events, requests
+/// have only an end, and none of them is open.
 const MAX_ENDED: usize = 1 << 13;
 
-/// Hash of a request's audit ID and receive time. A client may reuse an ID, so the time is part of it if the record has
-/// one.
+/// A hash of a request's audit ID and receive time. The receive time distinguishes requests with the same ID, because a
+/// client may reuse an ID. A record may lack it.
 type Id = u64;
 
 fn id_of(request: &Request<'_>) -> Id {
     stable_hash(&(request.audit_id, request.received.filter(|_| request.says_received)))
 }
 
-/// The long-running requests of one row. A request with both start and end takes no memory, so memory does not grow
-/// with the log.
+/// The long-running requests of one row. A request takes no memory once both its start and its end were read, so memory
+/// does not grow with the log.
 ///
-/// The number of open requests does not depend on the order of events, within two limits: 65,536 open requests of a
-/// row, and 8,192 ends that come before their starts.
+/// The number of open requests does not depend on the order of events, as long as a row has at most 65,536 open
+/// requests, and at most 8,192 ends come before their starts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OpenLongRunning {
-    /// Requests by ID that have a start or an end, but not both.
+    /// Requests whose start or end was read, but not both.
     unpaired: HashMap<Id, Unpaired, FxBuildHasher>,
-    /// How many of these have only an end.
+    /// The number of requests in `unpaired` that have only an end.
     ended: usize,
-    /// Only IDs with this many leading zeros are tracked.
+    /// The number of leading zeros that an ID must have to be tracked.
     sampled: u32,
-    /// Number of starts. It limits the estimate, whatever IDs clients choose.
+    /// The number of starts. The estimate never exceeds it, so clients cannot raise the estimate by their choice of
+    /// IDs.
     begun: u64,
 }
 
 /// The requests with one ID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Unpaired {
-    /// Starts minus ends; never 0.
+    /// The number of starts minus the number of ends. Never 0.
     starts: i32,
-    /// When the first open request was received, in minutes since 1970. If records lack a receive time and a client
-    /// reuses an ID, it depends on the order of events.
+    /// The receive time of the first open request, in minutes since 1970. It depends on the order of events only if
+    /// records lack a receive time and a client reuses an ID.
     minute: u32,
 }
 
 impl OpenLongRunning {
-    /// Records the first ResponseStarted event of a request: see [`Request::begins_again`].
+    /// Records the start of a request. Call it only for the first ResponseStarted event of a request; see
+    /// [`Request::begins_again`].
     pub fn start(&mut self, request: &Request<'_>) {
         self.begun += 1;
         let minute = request.received.map_or(0, |received| received.div_euclid(MINUTE));
@@ -103,7 +106,7 @@ impl OpenLongRunning {
         }
     }
 
-    /// Number of requests with a start and no end.
+    /// The number of requests with a start and without an end.
     #[must_use]
     pub fn open(&self) -> u64 {
         let followed: u64 = self.open_ones().map(|(_, requests)| requests).sum();
@@ -113,8 +116,8 @@ impl OpenLongRunning {
     /// Adds the open requests to a timeline.
     pub fn add_open_to(&self, timeline: &mut Timeline) {
         let mut open: Vec<(u32, u64)> = self.open_ones().collect();
-        // Each tracked request represents the same number of requests. The earliest ones get the remainder of the
-        // division.
+        // Each tracked request stands for the same number of requests. The earliest requests also get the remainder of
+        // the division.
         open.sort_unstable();
         let (all, followed) = (self.open(), open.iter().map(|(_, requests)| requests).sum::<u64>());
         let mut before = 0;
@@ -125,7 +128,8 @@ impl OpenLongRunning {
         }
     }
 
-    /// Minutes since 1970 in which open requests were received, and their number for each ID.
+    /// Iterates over the tracked open requests by ID: the minute since 1970 in which they were received, and their
+    /// number.
     fn open_ones(&self) -> impl Iterator<Item = (u32, u64)> {
         let open = |own: &Unpaired| Some((own.minute, u64::try_from(own.starts).ok()?));
         self.unpaired.values().filter_map(open)
@@ -149,7 +153,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// Even numbers are starts and odd numbers are ends. IDs are reused.
+    /// Builds the state from events: even numbers are starts, odd numbers are ends. IDs repeat.
     fn of(events: &[u32]) -> OpenLongRunning {
         let mut live = OpenLongRunning::default();
         for event in events {

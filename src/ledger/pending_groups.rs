@@ -1,4 +1,4 @@
-//! Items that wait for the other items of their group. These may reach other workers, in any order.
+//! Items that wait for the other items of their group. Several workers may read the items of one group, in any order.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use super::sharded::{SHARDS, Sharded};
 /// Items by group, shared by workers.
 #[derive(Debug)]
 pub struct PendingGroups<T> {
-    /// Byte limit of a shard. Above it, the oldest group leaves.
+    /// The limit of a shard in bytes. Above it, the shard returns its oldest group.
     room: usize,
     shards: Sharded<PendingShard<T>>,
 }
@@ -23,18 +23,19 @@ struct PendingShard<T> {
     bytes: usize,
 }
 
-/// Items and their size in bytes.
+/// The items of a group, and their total size in bytes.
 type Group<T> = (Vec<T>, usize);
 
 impl<T> PendingGroups<T> {
-    /// `room` is the byte limit over all shards.
+    /// `room` is the limit in bytes for all shards together.
     #[must_use]
     pub fn new(room: usize) -> Self {
         let shard = || PendingShard { groups: HashMap::default(), order: VecDeque::new(), bytes: 0 };
         Self { room: room / SHARDS, shards: Sharded::new(shard) }
     }
 
-    /// Adds an item of `size` bytes. Above the limit, returns the oldest group of the shard with its hash.
+    /// Adds an item of `size` bytes. If the shard then exceeds its limit, removes its oldest group, and returns that
+    /// group's hash and items.
     pub fn add(&self, group: u64, item: T, size: usize) -> Option<(u64, Vec<T>)> {
         let mut shard = self.shards.lock_for(group);
         let PendingShard { groups, order, bytes } = &mut *shard;
@@ -54,7 +55,7 @@ impl<T> PendingGroups<T> {
         Some((oldest, gone))
     }
 
-    /// Takes all groups.
+    /// Removes and returns all groups.
     pub fn take(&self) -> impl Iterator<Item = (u64, Vec<T>)> {
         self.shards.lock_each().flat_map(|mut shard| {
             shard.order.clear();

@@ -1,27 +1,29 @@
-//! When something was seen, in fixed memory and independent of the order of notes.
+//! When something was present in the log. The memory is fixed, and the result does not depend on the order of the
+//! times.
 
-/// Number of time slots of a [`Presence`], one bit of a `u64` each.
+/// The number of time slots of a [`Presence`]. Each is one bit of a `u64`.
 const SLOTS: u64 = 64;
 
-/// The first time, the last time, and the time slots between them. A slot is `2^shift` microseconds wide. The width is
-/// the smallest that covers all times. So neither the order nor a repeated time changes anything.
+/// The first time, the last time, and the time slots between them that contain a time. A slot is `2^shift` microseconds
+/// wide: the smallest width with which 64 slots cover all times. So neither the order of the times nor a repeated time
+/// changes the result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Presence {
     first: i64,
     last: i64,
     shift: u8,
-    /// 0 if no time is known.
+    /// The lowest bit is the slot of the first time. 0 if no time is known.
     slots: u64,
 }
 
 impl Presence {
-    /// A single time, in microseconds since 1970.
+    /// A presence at a single time, in microseconds since 1970.
     #[must_use]
     pub fn at(time: i64) -> Self {
         Self { first: time, last: time, shift: 0, slots: 1 }
     }
 
-    /// `None` if no time is known.
+    /// The first and the last time. `None` if no time is known.
     #[must_use]
     pub fn span(&self) -> Option<(i64, i64)> {
         (self.slots != 0).then_some((self.first, self.last))
@@ -33,7 +35,7 @@ impl Presence {
             return;
         }
         let slot = |presence: &Self| (time >> presence.shift).abs_diff(presence.first >> presence.shift);
-        // Records are mostly in time order, so the slots rarely change.
+        // Records are mostly in time order, so `slots` rarely needs a new width.
         if time < self.first || slot(self) >= SLOTS {
             self.widen(self.first.min(time), self.last.max(time));
         } else {
@@ -57,14 +59,15 @@ impl Presence {
 
     fn widen(&mut self, first: i64, last: i64) {
         let covers = |shift: &u8| (last >> shift).abs_diff(first >> shift) < SLOTS;
-        // A shift of 63 leaves at most two values.
+        // With a shift of 63, there are at most two slots.
         let shift = (self.shift..=63).find(covers).unwrap_or(63);
         let start = first >> shift;
         let slots = self.numbers(shift).fold(0, |slots, number| slots | 1 << number.abs_diff(start));
         *self = Self { first, last, shift, slots };
     }
 
-    /// The slot numbers at a width of `2^shift`, ascending. Some may repeat.
+    /// The numbers of the slots that contain a time, for slots of `2^shift` microseconds. They are in ascending order,
+    /// and some may repeat.
     fn numbers(&self, shift: u8) -> impl Iterator<Item = i64> + use<> {
         let Self { first, slots, shift: own, .. } = *self;
         let start = first >> own;
@@ -72,8 +75,9 @@ impl Presence {
         numbers.map(move |at| (start + i64::from(at)) >> (shift - own))
     }
 
-    /// When `later` replaces this one. This one must begin and end first, and both may overlap only for a short part of
-    /// the time. An upgrade of several servers takes a while.
+    /// Returns the change from this version to `later`; `None` if `later` does not replace it. This version must begin
+    /// and end first. Both may overlap for a short part of the time, because an upgrade of several servers takes a
+    /// while.
     #[must_use]
     pub fn precedes(&self, later: &Self) -> Option<Change> {
         let (own, other) = (self.span()?, later.span()?);
@@ -85,12 +89,12 @@ impl Presence {
             let is_change = own.0 < other.0 && own.1 < other.1 && both <= most;
             is_change.then(|| Change { from: other.0, until: own.1.saturating_add(1) })
         };
-        // A single late record can cause a long overlap.
+        // A single late record can cause a long overlap, so try a cut without an overlap before a longer overlap.
         gradual(whole / 4).or_else(|| self.cut(later)).or_else(|| gradual(whole / 2))
     }
 
-    /// The time from which `later` holds, if almost all of this one is before almost all of it. At most one slot in 16
-    /// may be on the wrong side.
+    /// Returns a change without an overlap. Almost all slots of this version must be before the change, and almost all
+    /// slots of `later` after it. At most one slot in 16 may be on the wrong side.
     fn cut(&self, later: &Self) -> Option<Change> {
         let first = later.span()?.0;
         let shift = self.shift.max(later.shift);
@@ -114,20 +118,21 @@ impl Presence {
     }
 }
 
-/// When one version replaces another. Before `from`, only the old one is seen; after `until`, only the new one.
+/// When one version replaces another one. Only the old version is present before `from`, and only the new version after
+/// `until`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Change {
-    /// First time of the new one, in microseconds since 1970.
+    /// The first time of the new version, in microseconds since 1970.
     pub from: i64,
-    /// End of the overlap; equal to `from` without an overlap.
+    /// The end of the overlap, in microseconds since 1970. It equals `from` if both versions do not overlap.
     pub until: i64,
 }
 
 impl Change {
-    /// The start of the first version.
+    /// The change to the first version, which has no version before it.
     pub const BEGINNING: Self = Self { from: i64::MIN, until: i64::MIN };
 
-    /// Whether both overlap.
+    /// Whether the old and the new version overlap.
     #[must_use]
     pub fn is_gradual(self) -> bool {
         self.from < self.until

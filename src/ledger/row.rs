@@ -1,4 +1,4 @@
-//! The counts of one row: the requests of one client and product with one row key.
+//! The counts of one row. A row contains the requests of one client and product that have one row key.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -18,21 +18,23 @@ const ALMOST_A_MINUTE: u64 = 59_000_000;
 pub struct Row {
     pub events: u64,
     pub received: u64,
-    /// Events at ResponseComplete or Panic, one for each ended request.
+    /// The number of ResponseComplete and Panic events. Each ended request has one of them.
     pub ended: u64,
-    /// How many of the ended requests ended at Panic.
+    /// The number of Panic events.
     pub panics: u64,
-    /// Long-running requests from start to end.
+    /// Long-running requests; a start and an end make one request.
     pub open_long_running: Option<Box<OpenLongRunning>>,
     /// Response statuses of the ended requests.
     pub statuses: Statuses,
-    /// Durations of the ended requests; lifetimes for long-running ones.
+    /// Durations of the ended requests. For long-running requests, these are lifetimes.
     pub latency: Histogram,
     /// Receive times of the ended requests.
     pub timeline: Timeline,
-    /// Receive times of requests with status 4xx, and with 5xx. They cost less than others.
+    /// Receive times of requests with a 4xx status, and of requests with a 5xx status. Such requests cost less than
+    /// others.
     failed_at: Option<Box<[Timeline; 2]>>,
-    /// Receive times of RequestReceived events, until the row has an ended request. A log may have no other events.
+    /// Receive times of RequestReceived events. They are kept until a request of the row ends, because a log may
+    /// contain no other events.
     arrivals: Option<Box<Timeline>>,
     /// Receive times of the first and last event, in microseconds since 1970.
     pub span: Option<(i64, i64)>,
@@ -41,7 +43,7 @@ pub struct Row {
     pub failed: Option<Box<Exemplars>>,
     /// Targets of ended requests, and of long-running requests that began.
     pub targets: Targets,
-    /// Requests that took 59 s or more, without long-running ones. The server gives up after 60 s.
+    /// Requests that took 59 s or more. The server gives up after 60 s. Long-running requests do not count.
     pub over_59s: u64,
     rare: Option<Box<Rare>>,
 }
@@ -51,20 +53,19 @@ pub struct Row {
 pub struct Rare {
     /// The server's measurements of slow requests.
     pub observed: Observed,
-    /// Query parameters that the server ignored. Keeps the first ones in byte order.
+    /// Query parameters that the server ignored: the first ones in byte order.
     pub unknown_keys: BTreeSet<Box<str>>,
-    /// Facts of API Priority and Fairness, if the log has them.
+    /// API Priority and Fairness fields of the requests, if the log has them.
     pub flows: Option<Box<Flows>>,
     /// Objects in responses.
     pub items: Items,
     /// Requests for deprecated APIs.
     pub deprecated: Option<Box<Deprecated>>,
-    /// Requests that authorization allowed and admission rejected with 403.
+    /// Requests with status 403 that authorization had allowed. Admission rejected them.
     pub refused_by_admission: u64,
 }
 
 impl Row {
-    /// Counts that few rows of an audit log have.
     #[must_use]
     pub fn rare(&self) -> &Rare {
         static NONE: LazyLock<Rare> = LazyLock::new(Rare::default);
@@ -75,7 +76,8 @@ impl Row {
         self.rare.get_or_insert_default()
     }
 
-    /// Counts one event. If the event counts its target, returns whether the target may be new to the row.
+    /// Counts one event. Returns whether the target may be new to the row, or `None` if this event does not count its
+    /// target.
     pub fn observe(&mut self, request: &Request<'_>) -> Option<bool> {
         self.events += 1;
         let mut is_new_target = None;
@@ -86,7 +88,7 @@ impl Row {
         match request.stage {
             Stage::RequestReceived => self.arrive(request),
             Stage::ResponseStarted if request.is_unauthenticated() => is_new_target = Some(self.end(request)),
-            // The request's ResponseComplete event counts it.
+            // Not counted here: the request's ResponseComplete event counts it.
             Stage::ResponseStarted if !request.spec.long_running => {}
             Stage::ResponseStarted => {
                 if !request.begins_again {
@@ -119,7 +121,7 @@ impl Row {
         }
     }
 
-    /// Adds facts from access logs and traces.
+    /// Adds API Priority and Fairness fields and object counts from other logs.
     pub fn add_facts(&mut self, flows: Flows, items: Items) {
         let rare = self.rare_mut();
         rare.flows.get_or_insert_default().merge(flows);
@@ -163,7 +165,7 @@ impl Row {
         self.targets.record(request.target_hash(), 1)
     }
 
-    /// Moves buffered counts into place. Call it after the last event.
+    /// Moves buffered counts to their tables. Call it after the last event.
     pub fn settle(&mut self) {
         self.timeline.settle();
         self.latency.settle();
@@ -172,9 +174,9 @@ impl Row {
         }
     }
 
-    /// Sum of the durations of ended requests without queue time, in microseconds. The queue time is that of API
-    /// Priority and Fairness, if the log has it. An audit log and an access log may both have it, so the larger one
-    /// counts.
+    /// The sum of the durations of ended requests, without their time in queues of API Priority and Fairness, in
+    /// microseconds. The log may not contain the queue time. If both the audit log and the access log contain it, the
+    /// larger one is subtracted.
     #[must_use]
     pub fn served_micros(&self) -> u64 {
         let Rare { observed, flows, .. } = self.rare();
@@ -182,13 +184,14 @@ impl Row {
         self.latency.sum().saturating_sub(queued)
     }
 
-    /// Number of ended requests and open long-running requests. With `received_only`, number of RequestReceived events.
+    /// The number of ended requests and open long-running requests. With `received_only`, the number of RequestReceived
+    /// events.
     #[must_use]
     pub fn requests(&self, received_only: bool) -> u64 {
         if received_only { self.received } else { self.ended + self.open() }
     }
 
-    /// Number of long-running requests without an end.
+    /// The number of long-running requests without an end.
     #[must_use]
     pub fn open(&self) -> u64 {
         self.open_long_running.as_ref().map_or(0, |live| live.open())
@@ -206,7 +209,7 @@ impl Row {
         }
     }
 
-    /// As [`Row::times`], and removes them from the row.
+    /// As [`Row::times`], but moves the times out of the row.
     #[must_use]
     pub fn take_times(&mut self, received_only: bool) -> Timeline {
         if received_only {
@@ -219,7 +222,8 @@ impl Row {
         timeline
     }
 
-    /// Receive times of the requests in [`Row::times`]: those with neither 4xx nor 5xx, then those with 5xx.
+    /// Receive times of the requests in [`Row::times`] without a 4xx status: first those without a 5xx status, then
+    /// those with a 5xx status.
     #[must_use]
     pub fn served_and_failed_times(&self, received_only: bool) -> (Windows, Windows) {
         let mut served = self.times(received_only).windows();
@@ -230,7 +234,7 @@ impl Row {
         (served, failed)
     }
 
-    /// Receive times of all requests, open ones included.
+    /// Receive times of all ended and open requests.
     #[must_use]
     pub fn whole_timeline(&self) -> Timeline {
         let mut timeline = self.timeline.clone();

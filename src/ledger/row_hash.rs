@@ -1,4 +1,4 @@
-//! The identity of a row as three hashes.
+//! Identifies a row by three hashes.
 
 use crate::requests::{Request, RowKeyRef, StatusClass};
 
@@ -20,13 +20,13 @@ impl RowHash {
         }
     }
 
-    /// The row hash for events before the request's end. The response class is not known yet, so the key has none.
+    /// The hash of a row key without a response class, for events before the end of their request.
     pub(super) fn before_end(request: &Request<'_>) -> Self {
         let key = RowKeyRef { status_class: StatusClass::Served, ..RowKeyRef::from_request(request) };
         Self { row_key: key.stable_hash(), ..Self::new(request) }
     }
 
-    /// For cache slots. It does not identify a row.
+    /// One number for the choice of a cache slot. Different rows may have the same number.
     pub(super) fn hash(self) -> u64 {
         self.client ^ self.product.rotate_left(21) ^ self.row_key.rotate_left(42)
     }

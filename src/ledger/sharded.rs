@@ -1,4 +1,4 @@
-//! A value in 64 shards, each with its own lock, so that workers rarely wait for each other.
+//! A value that is split into 64 shards. Each shard has its own lock, so that workers rarely wait for each other.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -23,23 +23,24 @@ impl<T> Sharded<T> {
         Self(std::array::from_fn(|_| AlignedMutex(Mutex::new(new_shard()))))
     }
 
-    /// Chooses the shard by bits 32 and up. Hash tables use the lowest bits, and samples the highest.
+    /// Locks the shard that bits 32 and above choose. Other bits have other uses: hash tables use the lowest bits, and
+    /// samples the highest.
     pub fn lock_for(&self, hash: u64) -> MutexGuard<'_, T> {
         self.lock_nth(hash >> 32)
     }
 
-    /// Takes any number and reduces it modulo the number of shards.
+    /// Locks the shard with this number, modulo the number of shards.
     pub fn lock_nth(&self, number: u64) -> MutexGuard<'_, T> {
         let number = usize::try_from(number % SHARDS as u64).expect("a remainder is below SHARDS");
         self.0[number].lock()
     }
 
-    /// Locks one shard at a time.
+    /// Locks the shards one after another.
     pub fn lock_each(&self) -> impl Iterator<Item = MutexGuard<'_, T>> {
         self.0.iter().map(AlignedMutex::lock)
     }
 
-    /// Locks all shards at the same time. The order is always the same, so two workers cannot deadlock here.
+    /// Locks all shards at the same time, always in the same order. So two workers that call it cannot deadlock.
     pub fn lock_all(&self) -> Vec<MutexGuard<'_, T>> {
         self.lock_each().collect()
     }

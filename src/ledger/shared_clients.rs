@@ -1,6 +1,6 @@
-//! The clients that all workers count into. Each row exists once, whichever worker counts.
+//! The clients that all workers count together. All workers share one copy of each row.
 //!
-//! The naive twin is [`Clients`], which holds all clients in one table.
+//! The naive twin is [`Clients`], which stores all clients in one table.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, MutexGuard};
@@ -12,15 +12,15 @@ use super::{Clients, EventsBeforeEnd, MAX_CLIENTS, Merge, RowHash, SharedRow};
 use crate::apiserver::ConfiguredNames;
 use crate::requests::Request;
 
-/// All clients, in shards chosen by their hash. The first shard also has the overflow of all shards.
+/// All clients, in shards chosen by the hash of the client. The first shard also stores the overflow of all shards.
 #[derive(Debug)]
 pub struct SharedClients {
     shards: Sharded<Clients>,
-    /// Number of clients in all shards now.
+    /// The number of clients in all shards now.
     held: AtomicUsize,
-    /// Maximum number of clients.
+    /// The maximum number of clients.
     bound: usize,
-    /// Number of rows of these clients.
+    /// The number of rows of these clients.
     rows: AtomicUsize,
     max_rows: usize,
     names: Arc<ConfiguredNames>,
@@ -33,7 +33,7 @@ impl Default for SharedClients {
 }
 
 impl SharedClients {
-    /// `bound` is the maximum number of clients.
+    /// Keeps at most `bound` clients.
     #[must_use]
     pub fn new(bound: usize) -> Self {
         Self {
@@ -83,7 +83,7 @@ impl SharedClients {
         self.with_shard(request, |clients| clients.observe_copy(request));
     }
 
-    /// Takes all clients.
+    /// Removes and returns all clients.
     #[must_use]
     pub fn take(&self) -> Clients {
         let mut all = Clients::new(self.bound).with_max_rows(self.max_rows);
@@ -104,7 +104,7 @@ impl SharedClients {
         }
         let before = shard.by_key.len();
         let counted = count(&mut shard);
-        // The number shrinks if the shard evicted clients: the difference wraps on purpose.
+        // The number of clients may have shrunk, because the shard evicted some. Then the difference wraps on purpose.
         let change = shard.by_key.len().wrapping_sub(before);
         let added = std::mem::take(&mut shard.added);
         let limit = self.max_rows + self.max_rows / 4;
@@ -125,14 +125,14 @@ impl SharedClients {
         counted
     }
 
-    /// Evicts the clients above the limit of rows.
+    /// Evicts clients until at most `limit` rows are left.
     fn evict_rows(&self, limit: usize) {
         let mut shards = self.shards.lock_all();
         let count = |shards: &[MutexGuard<'_, Clients>]| -> Vec<(Weight, usize)> {
             shards.iter().flat_map(|shard| shard.rows()).collect()
         };
         let mut rows = count(&shards);
-        // Another worker may have evicted clients meanwhile.
+        // Another worker may have evicted clients in the meantime.
         if rows.iter().map(|(_, rows)| rows).sum::<usize>() >= limit
             && let Some(cutoff) = row_cutoff(rows.clone(), self.max_rows)
         {
@@ -143,7 +143,7 @@ impl SharedClients {
         self.held.store(shards.iter().map(|shard| shard.by_key.len()).sum(), Ordering::Relaxed);
     }
 
-    /// Evicts the clients above a cutoff.
+    /// Evicts the clients above a cutoff from all shards.
     fn evict_above(shards: &mut [MutexGuard<'_, Clients>], cutoff: Weight) {
         let [first, others @ ..] = shards else { return };
         first.by_key.evict_above(cutoff);
@@ -153,11 +153,11 @@ impl SharedClients {
         }
     }
 
-    /// Evicts the clients above the bound, as one table of all clients would.
+    /// Evicts the same clients as one table of all clients would evict.
     fn evict(&self) {
         let mut shards = self.shards.lock_all();
         let weights: Vec<_> = shards.iter().flat_map(|shard| shard.by_key.weights()).collect();
-        // Another worker may have evicted clients meanwhile.
+        // Another worker may have evicted clients in the meantime.
         if weights.len() >= 2 * self.bound {
             let cutoff = cutoff_for(weights, self.bound);
             Self::evict_above(&mut shards, cutoff);
@@ -176,7 +176,8 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// Passes `by` a ServiceAccount's request for a `ConfigMap`, in its own or another namespace.
+    /// Passes `by` a request of a ServiceAccount. The request reads a `ConfigMap` in the ServiceAccount's own namespace
+    /// or in another one.
     fn request(
         classifier: &mut Classifier,
         (user, of, stage): (u8, u8, Stage),
@@ -200,7 +201,7 @@ mod tests {
         prop::sample::select(vec![Stage::Panic, Stage::RequestReceived])
     }
 
-    /// Number of rows and of events before the end that hold evidence, over all kept clients.
+    /// The number of rows and of [`EventsBeforeEnd`] that have evidence, summed over all kept clients.
     fn evidence(clients: Clients) -> usize {
         let products =
             clients.into_parts().0.into_iter().flat_map(|(_, client)| client.products.into_parts().0);
@@ -237,10 +238,11 @@ mod tests {
         }
     }
 
-    /// By name; `None` for the overflow.
+    /// Values by name. The name `None` is the overflow.
     type Named<T> = BTreeMap<Option<Box<str>>, T>;
 
-    /// Ended requests and RequestReceived events of each client's products, and the number of its namespaces and pods.
+    /// For each client: the numbers of ended requests and of RequestReceived events by product, and the numbers of its
+    /// namespaces and pods.
     fn requests(clients: Clients) -> Named<(Named<[u64; 2]>, [u64; 2])> {
         let of = |client: Client| {
             let named = [&client.namespaces, &client.pods].map(|names| names.count().0);
@@ -272,7 +274,7 @@ mod tests {
             rows in prop_oneof![Just(MAX_ROWS), 1_usize..100],
             cut in 0_usize..300,
         ) {
-            // All threads must use the same hashes.
+            // All threads must compute the same hashes.
             let prints = Fingerprints::default();
             let mut alone = Clients::new(bound).with_max_rows(rows);
             let mut classifier = Classifier::new(prints.clone());

@@ -1,6 +1,6 @@
 //! Instance histories that all workers share.
 //!
-//! The naive twin is [`InstanceHistories`], which holds all instances in one table.
+//! The naive twin is [`InstanceHistories`], which stores all instances in one table.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -9,7 +9,7 @@ use super::sharded::Sharded;
 use super::{HistoriesByKind, Merge, RowHash};
 use crate::requests::{Instance, Request};
 
-/// The shared form of [`HistoriesByKind`].
+/// [`HistoriesByKind`] that all workers share.
 #[derive(Debug)]
 pub struct SharedHistoriesByKind {
     lists: SharedInstanceHistories,
@@ -27,7 +27,7 @@ impl Default for SharedHistoriesByKind {
 }
 
 impl SharedHistoriesByKind {
-    /// Adds a request to its instance's history.
+    /// Adds a request to the history of its instance.
     pub fn note(&self, row: RowHash, request: &Request<'_>) {
         let Self { lists, watches, objects } = self;
         if let Some((histories, entry)) = HistoriesByKind::choose([lists, watches, objects], request) {
@@ -35,7 +35,7 @@ impl SharedHistoriesByKind {
         }
     }
 
-    /// Takes all histories.
+    /// Removes and returns all histories.
     #[must_use]
     pub fn take(&self) -> HistoriesByKind {
         let Self { lists, watches, objects } = self;
@@ -43,19 +43,19 @@ impl SharedHistoriesByKind {
     }
 }
 
-/// Histories in shards, chosen by the instance's hash. All shards are on the same step.
+/// Histories in shards, chosen by the hash of the instance. All shards are on the same step of the ladder.
 #[derive(Debug)]
 pub(super) struct SharedInstanceHistories {
     shards: Sharded<InstanceHistories>,
     bounds: Bounds,
-    /// As in [`Size`], summed over all shards.
+    /// The fields of [`Size`], summed over all shards.
     followed: AtomicUsize,
     excess: AtomicUsize,
     entries: AtomicUsize,
 }
 
 impl SharedInstanceHistories {
-    /// Empty histories with the same limits as `histories`.
+    /// Creates empty histories with the same limits as `histories`.
     pub fn like(histories: &InstanceHistories) -> Self {
         let shards = Sharded::new(|| histories.none_alike());
         let [followed, excess, entries] = std::array::from_fn(|_| AtomicUsize::new(0));
@@ -77,7 +77,7 @@ impl SharedInstanceHistories {
         if before == after {
             return;
         }
-        // The size may also shrink: the sum wraps on purpose.
+        // The size of the shard may have shrunk. Then the difference wraps on purpose.
         let add = |all: &AtomicUsize, before: usize, after: usize| {
             let change = after.wrapping_sub(before);
             all.fetch_add(change, Ordering::Relaxed).wrapping_add(change)
@@ -94,7 +94,7 @@ impl SharedInstanceHistories {
     fn step_down(&self) {
         let mut shards = self.shards.lock_all();
         let mut size = shards.iter().map(|shard| shard.size()).sum();
-        // Another worker may have stepped down meanwhile.
+        // Another worker may have stepped down in the meantime.
         if self.bounds.are_exceeded(size) {
             let mut all: Vec<&mut InstanceHistories> = shards.iter_mut().map(|shard| &mut **shard).collect();
             size = step_down(&mut all);
@@ -102,14 +102,14 @@ impl SharedInstanceHistories {
         self.set_size(size);
     }
 
-    /// Requires that all shards are locked.
+    /// Sets the sums. The caller must hold the locks of all shards.
     fn set_size(&self, size: Size) {
         self.followed.store(size.followed, Ordering::Relaxed);
         self.excess.store(size.excess, Ordering::Relaxed);
         self.entries.store(size.entries, Ordering::Relaxed);
     }
 
-    /// Whether the sums equal the sizes of all shards.
+    /// Whether the sums equal the sizes of all shards together.
     #[cfg(test)]
     pub fn knows_its_size(&self) -> bool {
         let held = [&self.followed, &self.excess, &self.entries].map(|sum| sum.load(Ordering::Relaxed));
@@ -117,7 +117,7 @@ impl SharedInstanceHistories {
         held == [size.followed, size.excess, size.entries]
     }
 
-    /// Takes all histories.
+    /// Removes and returns all histories.
     pub fn take(&self) -> InstanceHistories {
         let mut shards = self.shards.lock_all();
         let none = shards[0].none_alike();

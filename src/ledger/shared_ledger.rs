@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Ledger, Merge, SharedClients, SharedHistoriesByKind};
 use crate::apiserver::ConfiguredNames;
 
-/// Clients and instance histories.
+/// The clients and the instance histories that all workers share.
 #[derive(Debug, Default)]
 pub struct SharedLedger {
     pub(super) clients: SharedClients,
@@ -19,7 +19,7 @@ impl SharedLedger {
         Self { clients: SharedClients::default().with_names(Arc::clone(names)), ..Self::default() }
     }
 
-    /// Moves the counts to a ledger.
+    /// Moves all counts to a ledger.
     pub fn give(&self, ledger: &mut Ledger) {
         ledger.clients.merge(self.clients.take());
         ledger.histories.merge(self.histories.take());

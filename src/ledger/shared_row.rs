@@ -1,11 +1,11 @@
-//! A row that several workers count into.
+//! A row that several workers count into through handles.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Merge, Row};
 
-/// A row with its own mutex. Workers cache handles to it. A cached handle yields `None` after the row was merged into
-/// another row.
+/// A handle to a row with its own mutex. Workers cache handles. A cached handle yields `None` after its row was merged
+/// into another row.
 #[derive(Debug)]
 pub struct SharedRow<T = Row>(Arc<Mutex<Option<T>>>);
 
@@ -20,22 +20,22 @@ impl<T> SharedRow<T> {
         Self(Arc::new(Mutex::new(Some(row))))
     }
 
-    /// A handle for a worker's cache.
+    /// Returns another handle to this row, for a worker's cache.
     pub(super) fn remembered(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 
-    /// Empties all cached handles of the row.
+    /// Makes all cached handles of the row yield `None`. The row itself moves to a new handle.
     pub(super) fn leave(&mut self) {
         *self = Self::of(self.taken());
     }
 
-    /// Counts through a cached handle. `None` if the row was merged into another one.
+    /// Counts through a cached handle. Returns `None` if the row was merged into another row.
     pub(super) fn count<R>(&self, count: impl FnOnce(&mut T) -> R) -> Option<R> {
         self.lock().as_mut().map(count)
     }
 
-    /// Counts through the handle in the table, which is never empty.
+    /// Counts through the handle in the table of rows. This handle always has its row.
     pub(super) fn count_at_home<R>(&self, count: impl FnOnce(&mut T) -> R) -> R {
         self.count(count).expect("only what is remembered is empty")
     }
@@ -56,7 +56,7 @@ impl<T> SharedRow<T> {
 
 impl<T: Merge> Merge for SharedRow<T> {
     fn merge(&mut self, other: Self) {
-        // Holds one lock at a time: two workers that merge crosswise would deadlock.
+        // Hold one lock at a time. Otherwise two workers that merge each other's rows could deadlock.
         let other = other.into_inner();
         self.count_at_home(|row| row.merge(other));
     }

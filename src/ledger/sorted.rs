@@ -1,13 +1,15 @@
-//! Sorted lists of counts: growth in small steps, and merging in one pass.
+//! Sorted lists of counts. They grow in small steps, and merge in one pass.
 
-/// Reserves room for one more item. A large list grows by a quarter: there are tens of thousands of these lists.
+/// Reserves memory for one more item. A large list grows by only a quarter, because there are tens of thousands of
+/// these lists.
 pub(super) fn make_room<T>(list: &mut Vec<T>) {
     if list.len() == list.capacity() {
         list.reserve_exact(list.len().clamp(4, 32).max(list.len() / 4));
     }
 }
 
-/// Merges `other` into `own`. Both ascend by a unique key. `add` merges two items with the same key.
+/// Merges `other` into `own`. Both must be sorted in ascending order by a unique key. `add` merges two items with the
+/// same key.
 pub(super) fn add_sorted<T: Copy, K: Ord>(
     own: &mut Vec<T>,
     other: &[T],
@@ -25,7 +27,7 @@ pub(super) fn add_sorted<T: Copy, K: Ord>(
             _ => missing += 1,
         }
     }
-    // Items move from the end on, so no second list is needed.
+    // Move items from the end backwards, so that no second list is needed.
     let (mut from, mut to) = (own.len(), own.len() + missing);
     own.reserve_exact(missing);
     own.extend_from_slice(&other[other.len() - missing..]);

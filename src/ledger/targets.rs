@@ -1,48 +1,50 @@
-//! The number of distinct targets of a row (paths with their field selector), and the requests for the busiest one. A
-//! row stores no object names, so a target is identified by a hash.
+//! Counts the distinct targets of a row, and the requests for the busiest target. A target is a path with its field
+//! selector. A row stores no object names, so a hash identifies a target.
 //!
-//! Up to 64 targets are counted exactly. Above that, the row counts a sample: targets whose hash begins with enough
-//! zeros (adaptive sampling: M. Wegman; P. Flajolet, "On adaptive sampling", 1990). All targets are also summed in two
-//! tables of cells. A target with far more requests than others stands out there (as in G. Cormode, S. Muthukrishnan,
-//! "An improved data stream summary: the count-min sketch", 2005). The sample depends only on the set of targets, and
-//! cells are sums. So neither order nor split matters.
+//! A row counts up to 64 targets exactly. Above that, it counts a sample: targets whose hash begins with enough zeros
+//! (adaptive sampling: M. Wegman; P. Flajolet, "On adaptive sampling", 1990). It also adds the requests for all targets
+//! to two tables of cells. A target with far more requests than others is visible there (as in G. Cormode, S.
+//! Muthukrishnan, "An improved data stream summary: the count-min sketch", 2005). The sample depends only on the set of
+//! targets, and cells are sums. So neither the order nor the split of the requests affects the result.
 
 use smallvec::SmallVec;
 
 use super::Merge;
 
-/// Maximum number of targets that a row counts individually.
+/// The maximum number of targets that a row counts individually.
 const MAX_COUNTED: usize = 64;
-/// Number of cells in a table; a power of two.
+/// The number of cells in a table. It must be a power of two.
 const CELLS: usize = 128;
 
 type Table = [u32; CELLS];
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Targets {
-    /// Hash and count, ascending. Most rows have few targets, which need no allocation.
+    /// Hash and number of requests, sorted by hash. Most rows have few targets, which need no allocation.
     counted: SmallVec<[(u32, u32); 4]>,
-    /// Only hashes with this many leading zeros are counted.
+    /// The number of leading zeros that a hash must have to be counted individually.
     sampled: u32,
-    /// Number of calls to [`Targets::record`]. It limits the estimate, whatever targets clients choose.
+    /// The number of calls to [`Targets::record`]. The estimate never exceeds it, so clients cannot raise the estimate
+    /// by their choice of targets.
     records: u64,
-    /// Requests for all targets, by two parts of their hash. `None` while all targets are counted individually.
+    /// Requests for all targets. Each table uses another part of the hash. `None` while all targets are counted
+    /// individually.
     cells: Option<Box<[Table; 2]>>,
 }
 
 impl Targets {
-    /// Counts requests for a target. Returns whether the target was not among the counted ones.
+    /// Counts requests for a target. Returns true unless the target was already counted individually.
     pub fn record(&mut self, hash: u64, requests: u32) -> bool {
         self.records += 1;
         self.add(Self::key(hash), requests)
     }
 
-    /// The stored part of a target's hash. The upper half is mixed better.
+    /// The part of a target's hash that a row stores: the upper half, because its bits are mixed better.
     pub(super) fn key(hash: u64) -> u32 {
         (hash >> 32) as u32
     }
 
-    /// The individually counted targets, as hash and requests.
+    /// Iterates over the individually counted targets: hash, and number of requests.
     pub(super) fn counted(&self) -> impl Iterator<Item = (u32, u32)> {
         self.counted.iter().copied()
     }
@@ -66,7 +68,7 @@ impl Targets {
         true
     }
 
-    /// Counts a new target if its hash has enough leading zeros for the sample.
+    /// Counts a new target individually, if its hash has enough leading zeros for the sample.
     fn count_another(&mut self, hash: u32, requests: u32) {
         if self.counted.len() == MAX_COUNTED && self.cells.is_none() {
             fill(self.sum_up(), hash, requests);
@@ -84,7 +86,8 @@ impl Targets {
         }
     }
 
-    /// Creates the tables while all targets are still counted individually.
+    /// Returns the tables. If there are none yet, creates them from the targets, which are all counted individually
+    /// then.
     fn sum_up(&mut self) -> &mut [Table; 2] {
         let counted = &self.counted;
         self.cells.get_or_insert_with(|| {
@@ -101,13 +104,14 @@ impl Targets {
         self.counted.retain(|(hash, _)| hash.leading_zeros() >= sampled);
     }
 
-    /// Number of distinct targets; an estimate above 64.
+    /// The number of distinct targets. Above 64, it is an estimate.
     #[must_use]
     pub fn distinct(&self) -> u64 {
         ((self.counted.len() as u64) << self.sampled).min(self.records)
     }
 
-    /// The number of targets that both have, and the other's requests for them. Estimates if either is one.
+    /// Returns the number of targets that occur in both rows, and the number of requests for them in `other`. Both
+    /// numbers are estimates if either row counts a sample.
     #[must_use]
     pub fn shared_with(&self, other: &Self) -> (u64, u64) {
         let sampled = self.sampled.max(other.sampled);
@@ -121,7 +125,7 @@ impl Targets {
         (targets << sampled, requests << sampled)
     }
 
-    /// The requests for a target. An upper bound if not all targets are counted individually.
+    /// The number of requests for a target. An upper bound if not all targets are counted individually.
     #[must_use]
     pub fn requests_for(&self, hash: u64) -> u64 {
         let hash = Self::key(hash);
@@ -139,8 +143,9 @@ impl Targets {
         self.sampled > 0
     }
 
-    /// The requests for the busiest target. At least those for the busiest counted one. If one target stands out in the
-    /// tables, its requests above the others' mean.
+    /// The number of requests for the busiest target. If one target has far more requests than others, it is the excess
+    /// of its cell over the mean of the other cells. It is never less than the requests for the busiest individually
+    /// counted target.
     #[must_use]
     pub fn busiest(&self) -> u64 {
         let counted = self.counted.iter().map(|(_, requests)| *requests).max().unwrap_or(0);
@@ -157,13 +162,14 @@ fn fill(cells: &mut [Table; 2], hash: u32, requests: u32) {
     }
 }
 
-/// A target's cell in each table. The sample uses the highest bits of the hash, the cells lower ones.
+/// The cell of a target in each table. The sample uses the highest bits of the hash, so the cells use lower bits.
 fn places(hash: u32) -> impl Iterator<Item = usize> {
     [hash, hash.wrapping_mul(0x9e37_79b1) >> 16].into_iter().map(|bits| bits as usize % CELLS)
 }
 
-/// The fullest cell's requests above the mean of the others, if chance does not explain them. By chance, with equal
-/// requests for each target, the fullest cell stays below the mean plus four standard deviations and four targets.
+/// The requests of the fullest cell minus the mean of the other cells; 0 if chance explains the difference. If all
+/// targets had equally many requests, the fullest cell would stay below a bound: the mean, plus four standard
+/// deviations, plus the requests for four targets.
 #[allow(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -183,7 +189,7 @@ impl Merge for Targets {
     fn merge(&mut self, other: Self) {
         self.records += other.records;
         match other.cells {
-            // The other's cells include its individually counted targets.
+            // The cells of `other` include its individually counted targets.
             Some(cells) => {
                 let own = self.sum_up();
                 for (own, other) in own.iter_mut().flatten().zip(cells.iter().flatten()) {

@@ -1,27 +1,27 @@
-//! Requests a minute, in bounded memory.
+//! Requests per minute over time, in bounded memory.
 //!
-//! A row's active minutes are counted individually. If there are too many, windows are two minutes wide, then four, and
-//! so on. The width is the smallest at which the active windows fit. It depends only on the set of minutes, so neither
-//! order nor split matters.
+//! Time is divided into windows, which are one minute wide at first. If too many windows have requests, all windows
+//! become two minutes wide, then four, and so on. The width is the smallest one with which the windows that have
+//! requests fit. It depends only on the set of minutes, so neither the order nor the split of the requests affects the
+//! result.
 
 use std::collections::BTreeMap;
 
 use super::Merge;
 use super::packed::Packed;
 
-/// Maximum number of windows for each row. A day has 1,440 minutes, so a day's log has exact minutes. If most minutes
-/// are active, each takes one byte, or two above 255 requests. Otherwise each active minute takes 4 bytes. In a log of
-/// more than 40 days, later ones take about 26. 100,000 rows that are active in every minute of a day take 0.2 GB; that
-/// needs 144 million requests.
+/// The maximum number of windows with requests for each row. A day has 1,440 minutes, so a log of one day has exact
+/// minutes. If most minutes have requests, each minute takes one byte, or two above 255 requests. Otherwise each minute
+/// with requests takes 4 bytes. In a log of more than 40 days, later minutes take about 26 bytes. 100,000 rows with
+/// requests in every minute of a day take 0.2 GB; such a log has at least 144 million requests.
 pub const MAX_WINDOWS: usize = 1_536;
 
-/// The number of requests in each window.
 #[derive(Debug, Clone, Default)]
 pub struct Timeline {
-    /// Key: minutes since 1970, divided by the width.
+    /// Requests by window. The key is minutes since 1970, divided by the width.
     windows: Packed,
-    /// The last window and its requests that are not in `windows` yet. Most requests repeat it, and it saves a memory
-    /// access.
+    /// The current window and its requests, which are not in `windows` yet. Most requests belong to the same window as
+    /// the request before, so this saves a memory access.
     current: (u32, u32),
     /// A window is `1 << shift` minutes wide.
     shift: u8,
@@ -29,19 +29,21 @@ pub struct Timeline {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rate {
-    /// Requests in the busiest window.
+    /// The number of requests in the busiest window.
     pub peak: u64,
-    /// Start of that window, in microseconds since 1970; the first of several.
+    /// The start of the busiest window, in microseconds since 1970. If several windows are the busiest, it is the first
+    /// one.
     pub peak_at: i64,
-    /// Minutes in windows with requests.
+    /// The number of minutes in all windows with requests.
     pub active_minutes: u64,
-    /// Width of the busiest window, in minutes.
+    /// The width of the windows, in minutes.
     pub window_minutes: u64,
 }
 
 impl Rate {
-    /// The mean of `count` requests a minute, in tenths. A burst of 40 s may touch two clock minutes, so the time from
-    /// the first to the last request counts if it is shorter than `active_minutes`. The least is one minute.
+    /// The mean number of requests per minute, rounded to tenths, if there are `count` requests. A burst of 40 s may
+    /// touch two clock minutes. So the divisor is the time from the first to the last request if that is shorter than
+    /// `active_minutes`, but at least one minute.
     #[must_use]
     #[allow(clippy::cast_precision_loss, reason = "rates are for people, and counts are far below 2^52")]
     pub fn mean_per_minute(&self, count: u64, span: Option<(i64, i64)>) -> f64 {
@@ -51,17 +53,18 @@ impl Rate {
     }
 }
 
-/// A timeline's windows with requests.
+/// The windows of a timeline that have requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Windows {
     /// Width of each window, in minutes: a power of two.
     pub minutes: u64,
-    /// Start in microseconds since 1970 and number of requests, ascending. A start is a multiple of the width.
+    /// The start of each window in microseconds since 1970, and its number of requests, in ascending order. A start is
+    /// a multiple of the width.
     pub counts: Vec<(i64, u64)>,
 }
 
 impl Windows {
-    /// Sum over windows of the smaller of the two counts. Uses the wider windows.
+    /// Compares window by window, and sums the smaller of the two counts. If the widths differ, uses the larger width.
     #[must_use]
     pub fn shared(&self, other: &Self) -> u64 {
         let width = self.minutes.max(other.minutes);
@@ -70,7 +73,7 @@ impl Windows {
         shared.sum()
     }
 
-    /// Counts by the start of a wider window.
+    /// Returns the counts in wider windows, by the start of the window.
     fn by(&self, minutes: u64) -> BTreeMap<i64, u64> {
         let width = i64::try_from(minutes).unwrap_or(1).saturating_mul(60_000_000).max(1);
         let mut wider = BTreeMap::new();
@@ -80,7 +83,7 @@ impl Windows {
         wider
     }
 
-    /// Subtracts the requests in `part`. Its windows must not be wider than these.
+    /// Subtracts the requests of `part`. The windows of `part` must not be wider than these windows.
     pub fn subtract(&mut self, part: &Self) {
         let width = i64::try_from(self.minutes).unwrap_or(1).saturating_mul(60_000_000);
         for (at, count) in &part.counts {
@@ -94,12 +97,12 @@ impl Windows {
 }
 
 impl Timeline {
-    /// Counts a request. `micros` is in microseconds since 1970.
+    /// Counts a request that was received at `micros`, in microseconds since 1970.
     pub fn record(&mut self, micros: i64) {
         self.record_all(micros, 1);
     }
 
-    /// Counts `count` requests. `micros` is in microseconds since 1970.
+    /// Counts `count` requests that were received at `micros`, in microseconds since 1970.
     pub fn record_all(&mut self, micros: i64, count: u64) {
         let minute = u32::try_from(micros.div_euclid(60_000_000)).unwrap_or(0);
         let window = minute >> self.shift;
@@ -110,7 +113,8 @@ impl Timeline {
         self.current.1 = self.current.1.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
     }
 
-    /// Moves the last window into `windows`. Readers need not call it, but it saves them a copy.
+    /// Moves the requests of the current window to `windows`. Readers also work without this call, but then they need a
+    /// copy.
     pub fn settle(&mut self) {
         let (window, count) = std::mem::take(&mut self.current);
         if count > 0 {
@@ -123,7 +127,7 @@ impl Timeline {
         self.fold();
     }
 
-    /// Widens the windows until they fit.
+    /// Widens the windows until at most [`MAX_WINDOWS`] have requests.
     fn fold(&mut self) {
         while self.windows.len() > MAX_WINDOWS {
             self.widen();
@@ -151,7 +155,7 @@ impl Timeline {
         Windows { minutes: 1 << shift, counts: counts.collect() }
     }
 
-    /// `None` without requests.
+    /// Returns `None` if the timeline has no requests.
     #[must_use]
     pub fn rate(&self) -> Option<Rate> {
         if self.current.1 == 0 {
@@ -167,20 +171,20 @@ impl Timeline {
         self.windows.is_empty() && self.current.1 == 0
     }
 
-    /// Whether windows are one minute wide.
+    /// Whether windows are one minute wide, so that minutes are exact.
     #[must_use]
     pub fn is_exact(&self) -> bool {
         self.shift == 0
     }
 
-    /// Whether a merge of both keeps exact minutes in any case.
+    /// Whether minutes stay exact after a merge of both timelines, even if they have no minute in common.
     #[must_use]
     pub fn fits(&self, other: &Self) -> bool {
-        // The last window of each may be missing in `windows`.
+        // The current window of each timeline may be missing in `windows`.
         self.is_exact() && other.is_exact() && self.windows.len() + other.windows.len() + 2 <= MAX_WINDOWS
     }
 
-    /// As [`Merge::merge`], by reference.
+    /// As [`Merge::merge`], without consuming `other`.
     pub fn merge_from(&mut self, other: &Self) {
         if !self.fits(other) {
             return self.merge(other.clone());
@@ -267,7 +271,7 @@ mod tests {
         assert_eq!(own.shared(&of(&[3, 3, 5, 5, 7]).windows()), 3);
         let wide = of(&(0..1_600).collect::<Vec<_>>()).windows();
         assert_eq!(wide.minutes, 2);
-        // Minutes 2 and 3, 4 and 5, 8 and 9 are one window each.
+        // These pairs of minutes are one window each: 2 and 3, 4 and 5, 8 and 9.
         assert_eq!(own.shared(&wide), 2 + 1 + 1);
         assert_eq!(wide.shared(&own), 4);
     }

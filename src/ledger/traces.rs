@@ -1,5 +1,5 @@
-//! The apiserver's traces of slow requests, assembled from their lines. Workers may read the lines of a trace in any
-//! order.
+//! The apiserver's traces of slow requests, assembled from their lines. Several workers may read the lines of one
+//! trace, in any order.
 
 use compact_str::CompactString;
 
@@ -13,11 +13,12 @@ use crate::k8s::request_info::Method;
 use crate::k8s::text::prefix;
 use crate::requests::request_hash;
 
-/// Maximum number of traces. Above it, those with the smallest hash of source and number stay.
+/// The maximum number of traces. Above it, the traces with the smallest hashes of source and number are kept.
 pub const MAX_TRACES: usize = 1 << 15;
 /// Length limit of an operation and of an audit ID, in bytes.
 const MAX_TEXT: usize = 64;
-/// Traces before Kubernetes 1.7 have no number. The position of their only line replaces it.
+/// Traces before Kubernetes 1.7 have no number. They have only one line, so the position of this line replaces the
+/// number. This bit marks such a position.
 const NO_NUMBER: u64 = 1 << 63;
 
 #[derive(Debug)]
@@ -29,14 +30,15 @@ impl Default for Traces {
     }
 }
 
-/// One trace, as far as its lines were read.
+/// One trace, with the facts from those lines that were read.
 #[derive(Debug, Default, Clone)]
 struct Trace {
-    /// The header with the smallest position, if two traces of a source have the same number.
+    /// The header of the trace. If two traces of a source have the same number, it is the header with the smallest
+    /// position.
     header: Option<Box<Header>>,
     headers: u64,
     items: Option<u64>,
-    /// Total time from the trace's end line, in microseconds.
+    /// Total time according to the end line of the trace, in microseconds.
     end_micros: Option<u64>,
 }
 
@@ -45,7 +47,7 @@ struct Header {
     offset: u64,
     about: About,
     request: Option<u64>,
-    /// Total time from the header, in microseconds; precise to the millisecond.
+    /// Total time according to the header, in microseconds. It is precise to the millisecond.
     total_micros: Option<u64>,
 }
 
@@ -54,19 +56,19 @@ struct Header {
 pub struct About {
     /// The traced operation, such as `List` or `SerializeObject`.
     pub operation: CompactString,
-    /// The request's target without an object name. `None` if the trace does not have it.
+    /// The target of the request, without an object name. `None` if the trace does not show the target.
     pub target: Option<Target<CompactString>>,
-    /// Product of the user agent.
+    /// The product in the user agent.
     pub product: CompactString,
 }
 
-/// A trace with a header.
+/// A trace whose header was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Whole<'a> {
     pub about: &'a About,
-    /// The request's hash in other logs, if the trace has an audit ID.
+    /// The hash that identifies the request in other logs. `None` if the trace has no audit ID.
     pub request: Option<u64>,
-    /// Number of objects in the response.
+    /// The number of objects in the response.
     pub items: Option<u64>,
     /// Total time, in microseconds.
     pub micros: Option<u64>,
@@ -89,7 +91,7 @@ impl Traces {
         });
     }
 
-    /// All traces with a header, in no order.
+    /// Iterates over all traces with a header, in no order.
     pub fn whole(&mut self) -> impl Iterator<Item = Whole<'_>> {
         self.0.kept().filter_map(|(_, trace)| {
             let header = trace.header.as_deref()?;
@@ -102,12 +104,13 @@ impl Traces {
         })
     }
 
-    /// The traces with an audit ID, in no order. A request may have several, such as `List` and `SerializeObject`.
+    /// Iterates over the traces with an audit ID, in no order. A request may have several traces, such as `List` and
+    /// `SerializeObject`.
     pub fn by_audit_id(&mut self) -> impl Iterator<Item = Whole<'_>> {
         self.whole().filter(|trace| trace.request.is_some())
     }
 
-    /// Number of traces that are missing in [`Traces::whole`] because of the limit.
+    /// The number of traces that are missing in [`Traces::whole`], because there were more than [`MAX_TRACES`].
     #[must_use]
     pub fn left_out(self) -> u64 {
         let (kept, overflow) = self.0.into_parts();
@@ -132,7 +135,7 @@ impl Header {
     }
 }
 
-/// The target of a trace's request, from its path or from the resource that the server names.
+/// Returns the target of a trace's request: from its path, or from the resource that the server names.
 fn target(fragment: &TraceFragment<'_>) -> Option<Target<CompactString>> {
     if let Some(parsed) = ParsedTarget::parse(&fragment.path).filter(|_| !fragment.path.is_empty()) {
         return Some(RequestShape::new(Method::Get, &parsed.path, &parsed.options).to_owned().target);

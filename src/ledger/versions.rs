@@ -11,21 +11,22 @@ use crate::apiserver::ConfiguredNames;
 use crate::k8s::{EtcdVersion, KubeVersion, Mark};
 use crate::requests::{ClaimSource, VersionClaim};
 
-/// Maximum number of distinct claims. Honest logs have a few in each source.
+/// The maximum number of distinct claims. Logs that nobody tampered with have a few in each source.
 const MAX_STATEMENTS: usize = 1 << 16;
-/// Maximum number of signs. Each source has at most some hundred.
+/// The maximum number of signs. Each source has at most a few hundred.
 const MAX_SIGNS: usize = 1 << 16;
-/// Maximum number of instances: the nodes of a large cluster. While counting, twice as many.
+/// The maximum number of instances: enough for the nodes of a large cluster. While workers count, they keep up to twice
+/// as many.
 const MAX_INSTANCES: usize = 8_192;
 
-/// Evidence that a record gives without a version number.
+/// Evidence of the server's version that does not state a version number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Sign {
     /// A built-in API was served. The value is an index into `releases::BUILT_IN`.
     ApiServed(u8),
-    /// A built-in API got status 404. The value is an index into `releases::BUILT_IN`.
+    /// A request for a built-in API got status 404. The value is an index into `releases::BUILT_IN`.
     ApiAbsent(u8),
-    /// A request was served for an API that this minor version removes.
+    /// The server served a request for an API that it marks as removed in this minor version.
     RemovedIn(u8),
     /// A record has a field or value that only some releases write.
     Mark(Mark),
@@ -40,17 +41,16 @@ pub enum Sign {
     ServersOwnLog,
 }
 
-/// What one request shows of the server's version. The most trusted claims come first.
+/// Evidence of the server's version in one request. The most trusted claims are first in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Claim {
-    /// An instance, by its hash, states a version.
+    /// An instance states a version. The last value is a hash of the instance.
     Stated(ClaimSource, KubeVersion, u64),
-    /// A sign.
     Sign(Sign),
 }
 
 impl Claim {
-    /// The same claim of any instance.
+    /// The same claim without its instance: claims of all instances become equal.
     #[must_use]
     pub fn of_any_instance(self) -> Self {
         match self {
@@ -69,10 +69,10 @@ impl Claim {
     }
 }
 
-/// Hash of the instance, source, claim source and version.
+/// The hash of the instance, then the source, the claim source and the version.
 type InstanceKey = (u64, u32, ClaimSource, KubeVersion);
 
-/// A claim of an instance. Only its key matters.
+/// The value for a claim of an instance. It is empty, because only the key matters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Stated;
 
@@ -80,7 +80,7 @@ impl Merge for Stated {
     fn merge(&mut self, _: Self) {}
 }
 
-/// A key of the evidence.
+/// The key under which evidence is stored with its times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Shown {
     Version(ClaimSource, u32, KubeVersion),
@@ -90,7 +90,7 @@ enum Shown {
 /// All evidence of the server's version.
 #[derive(Debug, Clone)]
 pub struct VersionEvidence {
-    /// Times of claims, by claim source, source and version.
+    /// The times of version claims, by claim source, source and version.
     stated: BTreeMap<(ClaimSource, u32, KubeVersion), Presence>,
     instances: BoundedMap<InstanceKey, Stated>,
     signs: BTreeMap<(Sign, u32), Presence>,
@@ -112,14 +112,14 @@ impl Default for VersionEvidence {
     }
 }
 
-/// The last entries with their times, so that a repeated entry costs one comparison.
+/// A cache of recent entries with their times. A repeated entry costs one comparison.
 #[derive(Debug, Clone)]
 struct Recent([Option<(Shown, Presence)>; Self::SLOTS]);
 
 impl Recent {
     const SLOTS: usize = 64;
 
-    /// Records a time. Returns the entry that leaves the cache.
+    /// Records a time for an entry. Returns the entry that this evicts from the cache.
     #[allow(clippy::cast_possible_truncation, reason = "the upper bits choose a slot")]
     fn note(&mut self, shown: Shown, at: Option<i64>) -> Option<(Shown, Presence)> {
         let slot = &mut self.0[(FxBuildHasher.hash_one(shown) >> 58) as usize];
@@ -135,14 +135,14 @@ impl Recent {
     }
 }
 
-/// Hashes of the last instances.
+/// A cache of the hashes of recent instances.
 #[derive(Debug, Clone)]
 struct RecentInstances([u64; Self::SLOTS]);
 
 impl RecentInstances {
     const SLOTS: usize = 256;
 
-    /// Whether the instance is among the last ones. Records it.
+    /// Whether the instance is in the cache. Adds it if it is not.
     #[allow(clippy::cast_possible_truncation, reason = "the upper bits choose a slot")]
     fn was_noted(&mut self, what: impl std::hash::Hash) -> bool {
         let hash = FxBuildHasher.hash_one(what) | 1;
@@ -152,7 +152,7 @@ impl RecentInstances {
 }
 
 impl VersionEvidence {
-    /// Records the version claim of a request's user agent.
+    /// Records the version that a request's user agent claims.
     pub fn note_claim(&mut self, claim: VersionClaim, source: u32, received: Option<i64>) {
         let VersionClaim { by, version, instance, .. } = claim;
         self.note(by, version, source, received);
@@ -169,7 +169,7 @@ impl VersionEvidence {
         }
     }
 
-    /// Notes a claim.
+    /// Records a claim.
     pub fn claim(&mut self, claim: Claim, source: u32, at: Option<i64>) {
         match claim {
             Claim::Stated(by, version, instance) => {
@@ -179,7 +179,7 @@ impl VersionEvidence {
         }
     }
 
-    /// Records a version claim at a time.
+    /// Records that a component claims a version at a time.
     pub fn note(&mut self, by: ClaimSource, version: KubeVersion, source: u32, at: Option<i64>) {
         if let Some((shown, presence)) = self.recent.note(Shown::Version(by, source, version), at) {
             self.add(shown, &presence);
@@ -196,12 +196,13 @@ impl VersionEvidence {
         self.etcd.note(version, source);
     }
 
-    /// The versions in etcd's start lines, and their sources.
+    /// Iterates over the etcd versions in start lines, each with its source.
     pub fn etcd(&self) -> impl Iterator<Item = (EtcdVersion, u32)> {
         self.etcd.iter()
     }
 
-    /// Adds an entry. Eviction depends on the keys alone. Claims of the least trusted claim source leave first.
+    /// Adds an entry. Only the keys decide which entries are evicted. Claims of the least trusted claim source are
+    /// evicted first.
     fn add(&mut self, shown: Shown, presence: &Presence) {
         match shown {
             Shown::Version(by, source, version) => {
@@ -219,7 +220,7 @@ impl VersionEvidence {
         }
     }
 
-    /// Moves the cached entries into the maps.
+    /// Moves the cached entries to the maps.
     fn settle(&mut self) {
         for at in 0..Recent::SLOTS {
             if let Some((shown, presence)) = self.recent.0[at].take() {
@@ -228,8 +229,8 @@ impl VersionEvidence {
         }
     }
 
-    /// Removes start lines of sources that are not an apiserver's log. Kubelets and kube-proxies up to 1.20 write the
-    /// same line. `has_requests` says whether a source has requests or traces of a server.
+    /// Removes the claims of start lines from sources that are not an apiserver's log. Kubelets and kube-proxies up to
+    /// 1.20 write the same start line. `has_requests` returns whether a source has requests or traces of a server.
     pub fn drop_start_lines_of_others(&mut self, has_requests: impl Fn(u32) -> bool) {
         self.settle();
         let signs = &self.signs;
@@ -237,13 +238,13 @@ impl VersionEvidence {
         self.stated.retain(|(by, source, _), _| *by != ClaimSource::StartLine || is_servers(*source));
     }
 
-    /// All version claims by claim source and source, with their times.
+    /// Iterates over all version claims: claim source, source and version, with the times of each.
     pub fn stated(&mut self) -> impl Iterator<Item = (ClaimSource, u32, KubeVersion, Presence)> {
         self.settle();
         self.stated.iter().map(|((by, source, version), presence)| (*by, *source, *version, *presence))
     }
 
-    /// All signs by source, with their times.
+    /// Iterates over all signs: each sign with its source and its times.
     pub fn signs(&mut self) -> impl Iterator<Item = (Sign, u32, Presence)> {
         self.settle();
         self.signs.iter().map(|((sign, source), presence)| (*sign, *source, *presence))
@@ -255,7 +256,7 @@ impl VersionEvidence {
         self.instances.kept().map(|((instance, source, by, version), _)| (*by, *instance, *source, *version))
     }
 
-    /// All evidence in a fixed order, for comparisons.
+    /// Returns all evidence in a fixed order, for comparisons.
     pub fn in_order(&mut self) -> impl PartialEq + std::fmt::Debug + use<> {
         self.settle();
         let mut instances: Vec<_> = self.instances().collect();
@@ -278,12 +279,12 @@ impl Merge for VersionEvidence {
     }
 }
 
-/// The version whose model judges requests during a time span.
+/// The version used to judge requests during a time span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TimelineVersion {
     /// The version.
     pub version: KubeVersion,
-    /// The version of other servers that run at the same time, such as during an upgrade.
+    /// Another version that servers run at the same time, such as during an upgrade.
     pub beside: Option<KubeVersion>,
 }
 
@@ -293,24 +294,24 @@ impl From<KubeVersion> for TimelineVersion {
     }
 }
 
-/// Which version judges a request, by its source and time. A version index is an index into [`ServerTimeline::versions`].
+/// Maps the source and the time of a request to the version used to judge it. A version index is an index into
+/// [`ServerTimeline::versions`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerTimeline {
-    /// All versions, by version index.
     pub versions: Vec<TimelineVersion>,
-    /// Start time and version index, for sources without evidence of their own server's version.
+    /// Start times, each with a version index. For sources without evidence of their own server's version.
     other_sources: Vec<(i64, u8)>,
-    /// As `other_sources`, by source.
+    /// Start times, each with a version index, by source. For sources with evidence of their own server's version.
     by_source: BTreeMap<u32, Vec<(i64, u8)>>,
-    /// The names in the server's configuration, which all versions share.
+    /// The names in the server's configuration. All versions share them.
     pub names: Arc<ConfiguredNames>,
 }
 
-/// Start times, in microseconds since 1970, and the version from then on.
+/// Start times in microseconds since 1970, each with the version from then on.
 pub type VersionStarts = Vec<(i64, TimelineVersion)>;
 
 impl ServerTimeline {
-    /// A timeline with one version.
+    /// Creates a timeline with one version.
     #[must_use]
     pub fn always(version: KubeVersion) -> Self {
         Self {
@@ -321,7 +322,8 @@ impl ServerTimeline {
         }
     }
 
-    /// A timeline with versions in this order, the starts of each named source, and those of all other sources.
+    /// Creates a timeline. `versions` sets the order of the version indexes. The starts are those of each source with
+    /// evidence, and those of all other sources.
     #[must_use]
     pub fn new(
         order: &[TimelineVersion],
@@ -330,7 +332,7 @@ impl ServerTimeline {
     ) -> Self {
         let mut versions: Vec<TimelineVersion> = Vec::new();
         for version in order {
-            // A version index is one byte. Only a hostile log has more versions.
+            // A version index is one byte, so further versions get no index. Only a hostile log has so many versions.
             if !versions.contains(version) && versions.len() < usize::from(u8::MAX) {
                 versions.push(*version);
             }
@@ -353,19 +355,20 @@ impl ServerTimeline {
         }
     }
 
-    /// This timeline, for servers with these configured names.
+    /// Returns this timeline for servers with these configured names.
     #[must_use]
     pub fn with_names(self, names: ConfiguredNames) -> Self {
         Self { names: Arc::new(names), ..self }
     }
 
-    /// The version of each version index.
+    /// The Kubernetes version for each version index.
     pub fn kube_versions(&self) -> impl Iterator<Item = KubeVersion> {
         self.versions.iter().map(|version| version.version)
     }
 
-    /// The version index for a request of a source at a time. It is that of the source's own server. If the source has no
-    /// evidence, it is that of all sources. Before the first start time, it is 0.
+    /// Returns the version index for a request that a source received at this time. It is the version of the source's
+    /// own server. If the source has no evidence, it is the version of all other sources. Before the first start time,
+    /// it is 0.
     #[must_use]
     pub fn version_index(&self, source: u32, received: Option<i64>) -> u8 {
         if self.versions.len() < 2 {

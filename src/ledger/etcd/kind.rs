@@ -1,32 +1,32 @@
-//! The kinds of slow requests in etcd's log.
+//! Kinds of slow requests in etcd's log.
 
 use crate::decode::etcd::{EtcdOperation, EtcdRequest};
 
-/// What a slow etcd request is for the apiserver.
+/// Why the apiserver sends a request to etcd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EtcdKind {
-    /// A read of a key range: a LIST, one page of it, or filling the watch cache.
+    /// A read of a key range: for a LIST, for one page of a LIST, or to fill the watch cache.
     List,
     /// A read of one key.
     Get,
-    /// Counts keys. The apiserver sends it for its own metrics.
+    /// A count of keys. The apiserver sends it for its own metrics.
     Count,
-    /// Reads keys without values. The apiserver estimates the size of its objects by it.
+    /// A read of keys without values. The apiserver uses it to estimate the size of its objects.
     ///
     /// Source: k8s.io/apiserver `pkg/storage/etcd3/store.go:getKeys`.
     Keys,
-    /// A read of a resource's bare prefix. The apiserver learns the current revision from it.
+    /// A read of the bare prefix of a resource. Its response shows the current revision to the apiserver.
     RevisionCheck,
     /// A transaction that only reads.
     ReadTransaction,
-    /// Anything that writes.
+    /// A write, or a transaction that contains one.
     Write,
-    /// Leases, compactions and unparsed requests.
+    /// Leases, compactions and requests that kubetoll cannot parse.
     Other,
 }
 
 impl EtcdKind {
-    /// Whether the apiserver sends it for itself, not for a client.
+    /// Whether the apiserver sends such requests for itself, not for a client.
     #[must_use]
     pub fn is_servers_own(self) -> bool {
         matches!(self, Self::Count | Self::Keys | Self::RevisionCheck)
@@ -48,7 +48,7 @@ impl EtcdKind {
     }
 }
 
-/// `rest` is the part of the key after the resource.
+/// Finds the kind of a request. `rest` is the part of the key after the resource.
 pub(super) fn kind(asked: &EtcdRequest<'_>, rest: Option<&str>) -> EtcdKind {
     match asked.operation {
         EtcdOperation::Range => match asked.range {

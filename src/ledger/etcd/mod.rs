@@ -1,5 +1,5 @@
-//! Counts of etcd's own log: slow requests by resource and kind. Reads of collections are kept individually, to match
-//! them with the API requests that caused them.
+//! Counts the slow requests in etcd's own log by resource and kind. Also keeps individual reads of collections, to
+//! match them with the API requests that caused them.
 
 mod kind;
 mod ranges;
@@ -23,43 +23,42 @@ use crate::k8s::EtcdVersion;
 use crate::k8s::text::prefix;
 use crate::requests::namespace_hash;
 
-/// Maximum number of pairs of resource and kind. A cluster has a few hundred resources.
+/// The maximum number of pairs of resource and kind. A cluster has a few hundred resources.
 pub const MAX_RESOURCES: usize = 1_024;
-/// Length limit of a resource name, in bytes: the longest plural and group.
+/// Length limit of a resource name, in bytes: enough for the longest plural and the longest group.
 const MAX_NAME: usize = 320;
-/// Length limit of the key of [`WorstRequest`], in bytes.
+/// Length limit of [`WorstRequest::key`], in bytes.
 const MAX_KEY: usize = 400;
-/// Maximum number of error texts, and length limit of each in bytes.
+/// The maximum number of error texts. The next limit is the length of each, in bytes.
 const MAX_ERRORS: usize = 16;
 const MAX_ERROR: usize = 120;
 
-/// Counts of etcd's log.
 #[derive(Debug)]
 pub struct EtcdLog {
-    /// Lines, bytes, foreign and skipped entries.
+    /// Counts of lines, bytes, foreign entries and skipped entries.
     pub input: InputCounts,
     pub lines: EtcdLines,
 }
 
 #[derive(Debug)]
 pub struct EtcdLines {
-    /// Lines of slow requests, duplicates included.
+    /// Lines about slow requests, including duplicates.
     pub slow: u64,
     pub other: u64,
     /// Duplicate slow requests.
     pub duplicates: u64,
-    /// Slow requests without a known time.
+    /// Slow requests whose time is unknown.
     pub undated: u64,
-    /// Lines of slow requests whose timestamp has no time zone.
+    /// Lines about slow requests whose timestamps have no time zone.
     pub zoneless: u64,
-    /// By source: lines of slow requests, and other lines.
+    /// For each source: the number of lines about slow requests, and the number of other lines.
     pub by_source: BTreeMap<u32, (u64, u64)>,
     /// Timestamps of the first and last line, in microseconds since 1970.
     pub span: Option<(i64, i64)>,
     pub requests: BoundedMap<SlowKey, Slow>,
-    /// Slow reads of collections.
+    /// The costliest slow reads of collections.
     pub ranges: Ranges,
-    /// Versions in start lines, and their sources.
+    /// The etcd versions in start lines, with their sources.
     pub versions: EtcdVersions,
 }
 
@@ -80,12 +79,11 @@ impl Default for EtcdLines {
     }
 }
 
-/// The key of a count. It holds no object or namespace name.
+/// Slow requests with equal keys are counted together. The key contains no object or namespace name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SlowKey {
     /// The resource as reports name it; see [`storage_key::StorageKey::parse`].
     pub resource: CompactString,
-    /// What is asked of it.
     pub kind: EtcdKind,
 }
 
@@ -93,18 +91,18 @@ impl BoundedKey for SlowKey {}
 
 #[derive(Debug, Clone)]
 pub struct Slow {
-    /// Durations in microseconds.
+    /// Durations of the requests, in microseconds.
     pub took: Histogram,
-    /// Keys in responses.
+    /// The number of keys in the responses.
     pub items: Amount,
-    /// Sizes of responses in bytes.
+    /// Sizes of the responses, in bytes.
     pub bytes: Amount,
     pub limited: u64,
-    /// Requests with a revision.
+    /// Requests for a certain revision.
     pub at_revision: u64,
-    /// Errors by text, with digits masked.
+    /// Errors by text. Digits are masked.
     pub errors: BoundedMap<Box<str>, Count>,
-    /// End times of the first and last request, in microseconds since 1970.
+    /// End times of the first and last of these requests, in microseconds since 1970.
     pub span: Option<(i64, i64)>,
     /// The request with the largest response.
     pub worst: Option<Box<WorstRequest>>,
@@ -125,7 +123,7 @@ impl Default for Slow {
     }
 }
 
-/// A sum and its largest term.
+/// A sum and the largest number in it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Amount {
     pub sum: u64,
@@ -156,40 +154,40 @@ impl Merge for Count {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorstRequest {
-    /// Response size in bytes; 0 if unknown.
+    /// Response size in bytes; 0 if the line does not show it.
     pub bytes: u64,
     /// Duration in microseconds.
     pub took_micros: u64,
-    /// Its position in the log.
+    /// The position of the line in the log.
     pub place: SourcePosition,
     /// End time, in microseconds since 1970.
     pub ended: Option<i64>,
-    /// Keys in the response.
+    /// The number of keys in the response.
     pub items: Option<u64>,
-    /// The key, or the start of the key range.
+    /// The key of the request, or the start of its key range.
     pub key: Box<str>,
-    /// 0 for no limit.
+    /// The maximum number of keys in the response; 0 for no limit.
     pub limit: u64,
-    /// 0 for the newest revision.
+    /// The revision of the read; 0 for the newest one.
     pub revision: u64,
     pub error: Option<Box<str>>,
 }
 
 impl WorstRequest {
-    /// Whether both are the same request. An envelope may hold several requests at one position.
+    /// Whether this is the same request as `range`. An envelope may contain several requests at one position.
     #[must_use]
     pub fn is(&self, range: &SlowRange) -> bool {
         (self.place, self.bytes, self.took_micros) == (range.place, range.bytes, range.took_micros)
     }
 
-    /// The largest response, then the longest duration, then the first position.
+    /// Sorts the largest response first, then the longest duration, then the first position.
     fn rank(&self) -> (Reverse<u64>, Reverse<u64>, SourcePosition, Option<i64>) {
         (Reverse(self.bytes), Reverse(self.took_micros), self.place, self.ended)
     }
 }
 
 impl EtcdLines {
-    /// Counts a line that reports no slow request, with the version in it.
+    /// Counts a line that is not about a slow request. Records the version in the line, if it has one.
     pub fn observe_other(
         &mut self,
         version: Option<EtcdVersion>,
@@ -204,8 +202,8 @@ impl EtcdLines {
         self.note(written);
     }
 
-    /// Counts a slow request. It ended when its line was written. A duplicate (`is_new` is false) only affects which
-    /// position is shown.
+    /// Counts a slow request. etcd writes the line when the request ends. `is_new` is false for a duplicate, which only
+    /// affects the position that the report shows.
     pub fn observe(
         &mut self,
         slow: &SlowRequest<'_>,
@@ -218,7 +216,8 @@ impl EtcdLines {
         self.duplicates += u64::from(!is_new);
         self.note(written);
         let asked = slow.parsed_request();
-        // The range's end identifies the collection: the start of a page contains an object's name.
+        // The end of the key range identifies the collection. Its start may be the name of an object, because a page
+        // begins there.
         let whole =
             asked.range.and_then(|range| range.prefix()).map(|(start, last)| format!("{start}{last}"));
         let scanned = whole.as_deref().filter(|whole| asked.key.starts_with(whole));
@@ -306,7 +305,7 @@ impl WorstRequest {
     }
 }
 
-/// Masks digits in an error's text, so that errors that differ only in numbers count together.
+/// Masks the digits in an error's text. Errors that differ only in numbers then count together.
 fn error_class(text: &str) -> String {
     let mut class = String::new();
     for c in prefix(text, MAX_ERROR).chars() {

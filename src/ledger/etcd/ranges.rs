@@ -1,4 +1,5 @@
-//! The costliest slow reads of collections. A total order chooses them, not the order of arrival.
+//! The costliest slow reads of collections. Their cost decides which ones are kept, so the order of arrival does not
+//! matter.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeSet;
@@ -8,29 +9,29 @@ use compact_str::CompactString;
 use super::Merge;
 use crate::input::SourcePosition;
 
-/// Maximum number of kept reads.
+/// The maximum number of reads that are kept.
 pub const MAX_RANGES: usize = 4_096;
 
-/// A slow read of a collection or of one page.
+/// A slow read of a collection, or of one page of a collection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlowRange {
     /// Response size in bytes.
     pub bytes: u64,
     /// Duration in microseconds.
     pub took_micros: u64,
-    /// Its position in the log.
+    /// The position of the line in the log.
     pub place: SourcePosition,
     /// End time, in microseconds since 1970.
     pub ended: i64,
-    /// Keys in the response.
+    /// The number of keys in the response.
     pub items: u64,
-    /// 0 for no limit.
+    /// The maximum number of keys in the response; 0 for no limit.
     pub limit: u64,
-    /// The keys belong to one namespace.
+    /// True if all keys belong to one namespace.
     pub in_namespace: bool,
-    /// A hash of the namespace ([`namespace_hash`](crate::requests::namespace_hash)); 0 for none.
+    /// A hash of the namespace ([`namespace_hash`](crate::requests::namespace_hash)); 0 without a namespace.
     pub namespace: u32,
-    /// The resource as reports name it.
+    /// The resource's name, as reports show it.
     pub resource: CompactString,
 }
 
@@ -41,7 +42,7 @@ impl SlowRange {
         self.ended.saturating_sub_unsigned(self.took_micros)
     }
 
-    /// The costliest first. Duplicates differ only in their position.
+    /// The total order: the costliest read first. Duplicates differ only in their position.
     fn rank(&self) -> impl Ord + '_ {
         (
             Reverse(self.bytes),
@@ -75,12 +76,12 @@ impl PartialOrd for SlowRange {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ranges {
     kept: BTreeSet<SlowRange>,
-    /// Number of all reads, kept or not.
+    /// The number of all reads, including those that are not kept.
     all: u64,
 }
 
 impl Ranges {
-    /// Offers a read. `is_new` is false for a duplicate.
+    /// Keeps a read if it is one of the costliest. `is_new` is false for a duplicate.
     pub(super) fn offer(&mut self, range: SlowRange, is_new: bool) {
         self.all += u64::from(is_new);
         self.keep(range);
@@ -90,7 +91,7 @@ impl Ranges {
         if self.kept.len() == MAX_RANGES && self.kept.last().is_some_and(|last| range > *last) {
             return;
         }
-        // Duplicates are neighbors, sorted by position.
+        // Duplicates are adjacent, sorted by position.
         if let Some(before) = self.kept.range(..&range).next_back()
             && before.is_copy_of(&range)
         {
@@ -106,12 +107,12 @@ impl Ranges {
         }
     }
 
-    /// Costliest first.
     pub fn iter(&self) -> impl Iterator<Item = &SlowRange> {
         self.kept.iter()
     }
 
-    /// The times during which a kept read ran, widened by `slack` microseconds on both sides.
+    /// Returns the time spans in which kept reads ran. Each span is `slack` microseconds longer at its start and its
+    /// end.
     #[must_use]
     pub fn spans(&self, slack: i64) -> Spans {
         let span =
@@ -128,19 +129,19 @@ impl Ranges {
         Spans(spans)
     }
 
-    /// Number of reads that were not kept because they cost less.
+    /// The number of reads that were not kept, because others cost more.
     #[must_use]
     pub fn left_out(&self) -> u64 {
         self.all.saturating_sub(self.kept.len() as u64)
     }
 }
 
-/// Disjoint time spans, ascending, in microseconds since 1970.
+/// Time spans in ascending order, in microseconds since 1970. They do not overlap each other.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Spans(Vec<(i64, i64)>);
 
 impl Spans {
-    /// Whether the time from `from` to `to` overlaps a span.
+    /// Whether the time from `from` to `to` overlaps one of the spans.
     #[must_use]
     pub fn overlap(&self, from: i64, to: i64) -> bool {
         let first = self.0.partition_point(|span| span.1 < from);

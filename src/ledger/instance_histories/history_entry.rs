@@ -8,16 +8,15 @@ use crate::k8s::{Stage, Verb};
 use crate::requests::Request;
 use crate::requests::stable_hash;
 
-/// The kind of a request in an instance's history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RequestKind {
     /// A GET of one object.
     Get,
-    /// A LIST's first or only page.
+    /// The only page or the first page of a LIST.
     List,
-    /// A further page at the revision of its continue token.
+    /// A later page, at the revision in its continue token.
     NextPage,
-    /// A further page at the newest revision: the token of the page before had expired.
+    /// A later page at the newest revision, because the token of the page before had expired.
     InconsistentPage,
     /// A WATCH's ResponseStarted event.
     WatchBegan,
@@ -33,13 +32,13 @@ impl RequestKind {
 /// The class of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ResponseClass {
-    /// No error status is known.
+    /// The response has no error status, or its status is unknown.
     Served,
-    /// 410: the requested revision is too old.
+    /// Status 410: the requested revision is too old.
     Expired,
     /// Any other status of 400 or above.
     Refused,
-    /// 400 or 422: the server does not support the request.
+    /// Status 400 or 422: the server does not support the request.
     Invalid,
 }
 
@@ -61,32 +60,32 @@ pub struct HistoryEntry {
     /// Receive time in microseconds since 1970, shifted left by 8 bits. The lowest 8 bits hold the kind, the response
     /// class and two flags.
     when: i64,
-    /// Hash of its path and selectors.
+    /// A hash of the path and the selectors.
     pub target: u32,
-    /// Hash of the request shape, from [`shape_hash_of`].
+    /// A hash of the request shape, from [`shape_hash_of`].
     pub ask: u32,
-    /// For a WATCH: hash of its audit ID. For a further page: hash of its revision. For a LIST's first page: hash of
-    /// its namespace, or 0.
+    /// For a WATCH: a hash of its audit ID. For a later page: a hash of its revision. For the first page of a LIST: a
+    /// hash of its namespace, or 0 without one.
     pub link: u32,
-    /// Duration in milliseconds; for a WATCH, its lifetime.
+    /// Duration in milliseconds. For a WATCH, this is its lifetime.
     pub millis: u32,
 }
 
 const WHAT_BITS: u32 = 8;
-/// 2^54 microseconds since 1970, in the year 2540. A later timestamp comes from a wrong clock, and its entry is
-/// dropped.
+/// In microseconds since 1970: the year 2540. Entries with later timestamps are dropped, because they come from a wrong
+/// clock.
 const LATEST: i64 = 1 << 54;
 
 impl HistoryEntry {
-    /// Sorts by target, then by time.
+    /// The sort key: target, then time.
     #[must_use]
     pub fn by_target(&self) -> impl Ord + use<> {
-        // One comparison almost always decides.
+        // Compare target and time in one number first, because it almost always decides.
         let first = u128::from(self.target) << 64 | u128::from(self.when.cast_unsigned() ^ 1 << 63);
         (first, self.ask, self.link, self.millis)
     }
 
-    /// `None` for a request that no pattern uses.
+    /// Creates the entry of a request. Returns `None` if no pattern uses the request.
     pub(super) fn of(request: &Request<'_>) -> Option<Self> {
         let received = request.received.filter(|received| *received < LATEST)?;
         let kind = match (request.spec.asked.verb, request.stage) {
@@ -119,7 +118,7 @@ impl HistoryEntry {
         })
     }
 
-    /// An entry for tests: `(target, ask)`, then link and duration.
+    /// Creates an entry for tests from `(target, ask)`, link and duration.
     #[cfg(test)]
     pub(crate) fn made_up(
         at: i64,
@@ -150,7 +149,7 @@ impl HistoryEntry {
         self.when >> WHAT_BITS
     }
 
-    /// End time, in microseconds since 1970. For [`RequestKind::WatchBegan`], equal to [`HistoryEntry::at`].
+    /// End time, in microseconds since 1970. A [`RequestKind::WatchBegan`] entry ends at the time [`HistoryEntry::at`].
     #[must_use]
     pub fn end(&self) -> i64 {
         self.at() + i64::from(self.millis) * 1_000
@@ -160,32 +159,30 @@ impl HistoryEntry {
         usize::from(self.when.to_le_bytes()[0] >> from) & mask
     }
 
-    /// The kind of a request in an instance's history.
     #[must_use]
     pub fn kind(&self) -> RequestKind {
         RequestKind::ALL[self.bits(0, 7)]
     }
 
-    /// The class of a response.
     #[must_use]
     pub fn response(&self) -> ResponseClass {
         ResponseClass::ALL[self.bits(3, 3)]
     }
 
-    /// A WATCH with `sendInitialEvents=true`.
+    /// Whether the request is a WATCH with `sendInitialEvents=true`.
     #[must_use]
     pub fn asks_initial_events(&self) -> bool {
         self.bits(5, 1) == 1
     }
 
-    /// It has a `limit`.
+    /// Whether the request has a `limit`.
     #[must_use]
     pub fn asks_page(&self) -> bool {
         self.bits(6, 1) == 1
     }
 }
 
-/// The upper half of a hash. Its bits are mixed better.
+/// The upper half of a hash, whose bits are mixed better than those of the lower half.
 fn half(hash: u64) -> u32 {
     (hash >> 32) as u32
 }

@@ -1,4 +1,4 @@
-//! Which requests are kept does not depend on their order.
+//! Tests: the order of the requests does not affect which ones are kept.
 
 use super::super::shared_histories::SharedInstanceHistories;
 use super::*;
@@ -127,7 +127,7 @@ proptest! {
         events in prop::collection::vec((0_u8..8, 0_i64..60), 0..400),
         cut in 0_usize..400,
     ) {
-        // Several entries of a WATCH become one, so the size may shrink.
+        // The entries of one WATCH become one entry, so the size may shrink.
         let watches = || InstanceHistories::within(SMALL, true);
         let (left, right) = events.split_at(cut.min(events.len()));
         let shared = kept_by_workers(&watches(), [left, right]);

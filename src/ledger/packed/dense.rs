@@ -1,5 +1,5 @@
-//! Counts of numbers without large gaps. Each number from the first to the last takes one byte, or two if a count
-//! exceeds 255.
+//! Counts of numbers without large gaps. Every number between the first and the last takes one byte, or two if any
+//! count exceeds 255.
 
 use std::cmp::Reverse;
 
@@ -7,21 +7,21 @@ use crate::ledger::sorted::make_room;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Dense {
-    /// Counts by distance from `base`; 0 for a missing number.
+    /// The counts of successive numbers, from `base` on. 0 for a missing number.
     cells: Vec<u8>,
     base: u32,
-    /// Number of counts above 0.
+    /// The number of counts above 0.
     held: u32,
     is_wide: bool,
 }
 
 impl Dense {
-    /// Without numbers; the first one is expected at `base`.
+    /// Creates empty counts. `base` should be near the first number.
     pub fn from(base: u32) -> Self {
         Self { base, ..Self::default() }
     }
 
-    /// Adds to an existing count. False if the number is missing or the sum does not fit.
+    /// Adds `count` to the existing count of a number. Returns false if the number is missing or the sum does not fit.
     pub fn add_to_own(&mut self, number: u32, count: u64) -> bool {
         let at = number.wrapping_sub(self.base) as usize;
         if at >= self.numbers() || self.cell(at) == 0 {
@@ -34,7 +34,7 @@ impl Dense {
         true
     }
 
-    /// Adds to a count. If the sum is too large, removes the number and returns the sum.
+    /// Adds `count` to the count of a number. If the sum is too large, removes the number and returns the sum.
     pub fn add(&mut self, number: u32, count: u64) -> Option<u64> {
         if number < self.base {
             self.begin_at(number.saturating_sub(self.held / 4));
@@ -53,12 +53,12 @@ impl Dense {
         too_large
     }
 
-    /// Size in bytes after adding a count.
+    /// The size in bytes after `count` is added.
     pub fn bytes_with(&self, number: u32, count: u64) -> usize {
         let end = (self.base as usize + self.numbers()).max(number as usize + 1);
         let at = number.wrapping_sub(self.base) as usize;
         let own = if at < self.numbers() { self.cell(at) } else { 0 };
-        // A count above two bytes is stored elsewhere.
+        // A count that needs more than two bytes is stored elsewhere.
         let kept = u16::try_from(own.saturating_add(count)).map_or(0, u64::from);
         bytes(end - self.base.min(number) as usize, if self.is_wide { u64::MAX } else { kept })
     }
@@ -102,22 +102,22 @@ impl Dense {
         }
     }
 
-    /// Number of cells, those of missing numbers included.
+    /// The number of cells, including those of missing numbers.
     fn numbers(&self) -> usize {
         self.cells.len() / width(self.is_wide)
     }
 
-    /// Number of counts above 0.
+    /// The number of counts above 0.
     pub fn len(&self) -> usize {
         self.held as usize
     }
 
-    /// The number with the largest count, and that count; the first of several.
+    /// The number with the largest count, and this count. If several numbers have it, returns the first one.
     pub fn largest(&self) -> Option<(u32, u64)> {
         self.iter().max_by_key(|(number, count)| (*count, Reverse(*number)))
     }
 
-    /// Ascending, without missing numbers.
+    /// Returns the numbers with their counts in ascending order, without missing numbers.
     #[allow(
         clippy::cast_possible_truncation,
         reason = "how far numbers are apart is no larger than they are"
@@ -128,7 +128,7 @@ impl Dense {
     }
 }
 
-/// Size in bytes for `numbers` numbers, from the first to the last.
+/// The size in bytes of cells for `numbers` successive numbers, if no count exceeds `largest`.
 pub(super) fn bytes(numbers: usize, largest: u64) -> usize {
     numbers * width(largest > u64::from(u8::MAX))
 }

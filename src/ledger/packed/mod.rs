@@ -1,5 +1,5 @@
-//! Counts by number in few bytes. Most numbers of a row are close together, and most counts are small. The smaller of
-//! two encodings holds them. Numbers that fit neither are in a map.
+//! Counts of numbers in few bytes. Most numbers of a row are close together, and most counts are small. There are two
+//! encodings; the smaller one is used. A map stores the counts that do not fit the encoding.
 
 mod dense;
 mod pairs;
@@ -10,16 +10,17 @@ use std::collections::BTreeMap;
 use dense::Dense;
 use pairs::Pairs;
 
-/// Limits of the dense encoding in bytes for each count: to switch to it, and to leave it. A pair takes four. The gap
-/// between the limits avoids switching back and forth.
+/// The dense encoding is chosen when it takes at most this many bytes for each count. It is left when it takes more
+/// than `DENSE_TO`. The other encoding takes four. The two limits differ, so that the encoding does not switch back and
+/// forth.
 const DENSE_FROM: usize = 3;
 const DENSE_TO: usize = 6;
 
-/// Numbers with counts above 0.
+/// The count of each number. Counts are above 0.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Packed {
     near: Near,
-    /// Numbers that are too far from the others, or whose count is too large.
+    /// Counts of numbers that are too far from the others, and counts that are too large.
     #[expect(clippy::box_collection, reason = "most have none, and each row has several that have none")]
     others: Option<Box<BTreeMap<u32, u64>>>,
 }
@@ -37,7 +38,7 @@ impl Default for Near {
 }
 
 impl Near {
-    /// Adds to a count. Returns what does not fit.
+    /// Adds `count` to the count of a number. Returns the part that does not fit.
     fn add(&mut self, number: u32, count: u64) -> Option<u64> {
         match self {
             Self::Pairs(pairs) => pairs.add(number, count),
@@ -140,7 +141,7 @@ impl Packed {
         }
     }
 
-    /// Frees spare capacity. Call it after the last addition.
+    /// Frees spare memory. Call it after the last addition.
     pub fn shrink(&mut self) {
         match &mut self.near {
             Near::Pairs(pairs) => pairs.shrink(),
@@ -148,7 +149,7 @@ impl Packed {
         }
     }
 
-    /// The number with the largest count, and that count; the first of several.
+    /// The number with the largest count, and this count. If several numbers have it, returns the first one.
     pub fn largest(&self) -> Option<(u32, u64)> {
         let others = self.others.iter().flat_map(|others| others.iter());
         let others = others.map(|(number, count)| (*number, *count));
@@ -163,7 +164,7 @@ impl Packed {
         self.len() == 0
     }
 
-    /// Ascending.
+    /// Returns the numbers with their counts, in ascending order.
     pub fn counts(&self) -> Vec<(u32, u64)> {
         let mut counts = self.near.counts();
         if let Some(others) = &self.others {
@@ -230,7 +231,7 @@ mod tests {
         }
     }
 
-    /// Small counts, close together.
+    /// Numbers that are close together, with small counts.
     fn near() -> impl Strategy<Value = Vec<(u32, u64)>> {
         let begin = prop_oneof![Just(29_000_000_u32), 29_000_000_u32..29_030_000];
         let counts = |begin| prop::collection::btree_map(begin..begin + 30, 1_u64..40_000, 0..30);

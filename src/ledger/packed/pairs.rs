@@ -1,24 +1,25 @@
-//! Counts of numbers with gaps, four bytes each: two for the distance from a base, two for the count.
+//! Counts of numbers with gaps. Each takes four bytes: two for the distance from a base, and two for the count.
 
 use crate::ledger::sorted::{add_sorted, make_room};
 
-/// How far the base is below the first number, at least. A log's numbers are nearly in order, so few come below it.
+/// The minimum distance of the base below the first number. A log's numbers are nearly in order, so few later numbers
+/// are below the first one.
 const BELOW: u32 = 1 << 13;
-/// The base is a multiple of this, so two rows mostly have the same base.
+/// The base is a multiple of this. So two rows often have the same base.
 const ALIGNED: u32 = 1 << 12;
-/// Mask of the count in a pair.
+/// The bits of the count in a pair.
 const COUNT: u32 = (1 << 16) - 1;
 
-/// Ascending.
+/// Pairs of number and count, in ascending order.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pairs {
-    /// Distance from `base` in the upper 16 bits, count in the lower.
+    /// The upper 16 bits contain the distance from `base`, the lower 16 bits the count.
     pairs: Vec<u32>,
     base: u32,
 }
 
 impl Pairs {
-    /// Adds to an existing count. False if the number is missing or the sum does not fit.
+    /// Adds `count` to the existing count of a number. Returns false if the number is missing or the sum does not fit.
     pub fn add_to_own(&mut self, number: u32, count: u64) -> bool {
         let place = number.checked_sub(self.base).and_then(|distance| self.place(distance).ok());
         let Some(pair) = place.map(|at| &mut self.pairs[at]) else { return false };
@@ -27,7 +28,7 @@ impl Pairs {
         true
     }
 
-    /// The index of a distance, or where to insert it.
+    /// Returns the index of a distance, or the index at which to insert it.
     fn place(&self, distance: u32) -> Result<usize, usize> {
         match self.pairs.last() {
             Some(last) if last >> 16 == distance => Ok(self.pairs.len() - 1),
@@ -38,8 +39,8 @@ impl Pairs {
         }
     }
 
-    /// Adds to a count. Returns what does not fit: the sum if it is too large, or `count` if the number is too far
-    /// away.
+    /// Adds `count` to the count of a number. If the sum is too large, removes the number and returns the sum. If the
+    /// number is too far away, returns `count`.
     pub fn add(&mut self, number: u32, count: u64) -> Option<u64> {
         if self.pairs.is_empty() {
             self.base = number.saturating_sub(BELOW) / ALIGNED * ALIGNED;
@@ -66,7 +67,8 @@ impl Pairs {
         None
     }
 
-    /// Lowers the base if all numbers still fit. Workers may be days apart.
+    /// Lowers the base if the distances of all numbers still fit. Numbers far below the base occur because workers may
+    /// read parts of the log that are days apart.
     fn begin_at(&mut self, base: u32) {
         let down = self.base - base;
         let furthest = self.pairs.last().map_or(0, |pair| pair >> 16);
@@ -78,7 +80,8 @@ impl Pairs {
         }
     }
 
-    /// Adds counts with the same base. Returns the counts that were not added because the sum is too large.
+    /// Adds the counts of `others`, which must have the same base. Returns those counts of `others` that were not
+    /// added, because the sum is too large.
     pub fn add_all(&mut self, others: &Self) -> Vec<(u32, u64)> {
         let mut too_large = Vec::new();
         let add = |own: &mut u32, other: &u32| {
@@ -101,7 +104,7 @@ impl Pairs {
         self.base == others.base
     }
 
-    /// Whether another number needs an allocation.
+    /// Whether adding another number needs an allocation.
     pub fn are_full(&self) -> bool {
         self.pairs.len() == self.pairs.capacity()
     }
@@ -116,13 +119,13 @@ impl Pairs {
         Some((number(self.pairs.first()?), number(self.pairs.last()?)))
     }
 
-    /// The number with the largest count, and that count; the first of several.
+    /// The number with the largest count, and this count. If several numbers have it, returns the first one.
     pub fn largest(&self) -> Option<(u32, u64)> {
         let pair = self.pairs.iter().rev().max_by_key(|pair| *pair & COUNT)?;
         Some(self.both(*pair))
     }
 
-    /// Ascending.
+    /// Iterates over the numbers with their counts, in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = (u32, u64)> {
         self.pairs.iter().map(|pair| self.both(*pair))
     }
