@@ -1,42 +1,43 @@
-//! Paginated LISTs: a LIST with a limit, and the further pages with the same revision in their token.
+//! Paginated LISTs. The first request has a limit; the continue tokens of the later pages contain its revision.
 
 use super::{SECOND, ShapePatterns};
 use crate::ledger::Merge;
 use crate::ledger::instance_histories::{HistoryEntry, RequestKind, ResponseClass};
 
-/// How many of the last reads of a collection are searched for the one that a page continues.
+/// The maximum number of reads of a collection that are searched for the read that a page continues. The last reads are
+/// searched.
 const SEARCHED: usize = 16;
 /// The maximum time between two pages of a LIST, in microseconds. A server keeps a revision for little more than five
 /// minutes.
 const MAX_PAGE_PAUSE: i64 = 600 * SECOND;
-/// A LIST within this time after an expired one is a restart of it, in microseconds.
+/// A LIST within this time after an expired LIST restarts it. In microseconds.
 const RESTART: i64 = 60 * SECOND;
 
 /// One read: a GET, or a LIST with all its pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "they are independent facts")]
 pub struct Read {
-    /// When the server received its first request, in microseconds since 1970.
+    /// When the server received the first request of this read, in microseconds since 1970.
     pub at: i64,
-    /// When its last page ended.
+    /// When the last page ended, in microseconds since 1970.
     pub end: i64,
-    /// The shape of its first request.
+    /// A hash of the request shape of the first request.
     pub ask: u32,
-    /// The response to its last page.
+    /// The response to the last page.
     pub response: ResponseClass,
-    /// The number of its pages; 1 without pagination.
+    /// The number of pages; 1 without pagination.
     pub pages: u64,
-    /// The shape of its second page.
+    /// A hash of the request shape of the second page.
     pub next_ask: Option<u32>,
-    /// A page got status 410: its revision had expired.
+    /// True if a page got status 410, because its revision had expired.
     pub expired: bool,
-    /// Pages at the newest revision, because the LIST's own revision had expired.
+    /// The number of pages at the newest revision. The server sends them if the LIST's own revision has expired.
     pub inconsistent: u64,
-    /// Its first page is not in the log.
+    /// True if the first page is not in the log.
     pub is_headless: bool,
-    /// It reads a collection, not one object.
+    /// True if the read is a LIST of a collection, not a GET of one object.
     pub is_list: bool,
-    /// Its first request has a limit.
+    /// True if the first request has a limit.
     pub asks_page: bool,
     pub(super) revision: u32,
 }
@@ -103,22 +104,21 @@ fn continued_read<'r>(reads: &'r mut [Read], page: &HistoryEntry) -> Option<&'r 
     reads.get_mut(newest + at)
 }
 
-/// Counts of paginated LISTs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Chains {
     /// LISTs with a second page.
     pub count: u64,
-    /// Their pages, including the first ones.
+    /// The pages of these LISTs, including the first pages.
     pub pages: u64,
-    /// The maximum number of pages of a LIST.
+    /// The largest number of pages of a LIST.
     pub longest: u64,
-    /// The maximum time from the first page's receipt to the last page's end, in microseconds.
+    /// The longest time from the receipt of a LIST's first page to the end of its last page, in microseconds.
     pub longest_micros: u64,
     /// LISTs with a page that got status 410, because the revision had expired.
     pub expired: u64,
-    /// Expired LISTs that the client restarted within a minute.
+    /// Expired LISTs that the client sent again within a minute.
     pub restarted: u64,
-    /// Pages at the newest revision, because the LIST's own revision had expired.
+    /// Pages at the newest revision. The server sends them if the LIST's own revision has expired.
     pub inconsistent: u64,
     /// LISTs whose first page is not in the log.
     pub headless: u64,
@@ -137,7 +137,7 @@ impl Merge for Chains {
     }
 }
 
-/// Adds the paginated LISTs of one target. They belong to the row of the second page, because that page needs a
+/// Adds the paginated LISTs of one target. They count for the row of the second page, because that page needs a
 /// snapshot or etcd.
 pub(super) fn add(reads: &[Read], rows: &mut ShapePatterns) {
     for (index, read) in reads.iter().enumerate() {

@@ -12,47 +12,47 @@ use crate::ledger::instance_histories::{HistoryEntry, RequestKind, ResponseClass
 
 /// The minimum number of instances in a herd.
 const MIN_INSTANCES: u64 = 10;
-/// A second of a herd has more than this many times the LISTs of an ordinary second, and at least two. The whole herd
-/// has at least this many times the LISTs of an equally long time around it.
+/// A second belongs to a herd if it has more than this many times the LISTs of an ordinary second, and at least two.
+/// The whole herd must have at least this many times the LISTs of an equally long time around it.
 const TIMES_ORDINARY: u64 = 4;
-/// The seconds before and after that define an ordinary second: it is their third quartile. So LISTs that last a
-/// minute or longer are ordinary, not a herd.
+/// The ordinary number of LISTs in a second is the third quartile over this many seconds before and after it. So a high
+/// rate that lasts for more than a quarter of this time is ordinary, not a herd.
 const AROUND: i64 = 120;
-/// The maximum distance of two seconds of a herd.
+/// The maximum distance between successive seconds of a herd, in seconds.
 const MAX_GAP: i64 = 2;
-/// The maximum mean number of LISTs of one collection by each instance of a herd. More is polling.
+/// The maximum number of times that each instance of a herd lists a collection, on average. More is polling.
 const MAX_LISTS_EACH: u64 = 3;
-/// A LIST within this time after a failed one is a retry, in microseconds.
+/// A LIST within this time after a failed LIST is a retry. In microseconds.
 const RETRY: i64 = 10 * SECOND;
-/// How many herds of a row are kept in detail.
+/// The maximum number of herds of a row that are kept in detail.
 const MAX_HERDS: usize = 32;
 
 /// Many instances that send the same LIST at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Herd {
     pub instances: u64,
-    /// The LISTs of all instances.
+    /// The number of LISTs of all instances.
     pub requests: u64,
     /// When the server received the first LIST, in microseconds since 1970.
     pub from: i64,
     /// When the server received the last LIST, in microseconds since 1970.
     pub to: i64,
-    /// The cost of all LISTs, as far as it is known.
+    /// The cost of all LISTs of the herd, as far as it is known.
     pub cost: ListCost,
 }
 
-/// The cost of LISTs. The number of objects can be known without their bytes.
+/// The cost of LISTs. The number of objects may be known even if their bytes are not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ListCost {
     /// Objects read from etcd.
     pub etcd_objects: Option<u64>,
     /// Bytes read from etcd.
     pub etcd_bytes: Option<u64>,
-    /// Objects that the clients received at most.
+    /// The maximum number of objects that the clients received.
     pub received_objects: Option<u64>,
-    /// Bytes that the clients received at most.
+    /// The maximum number of bytes that the clients received.
     pub received_bytes: Option<u64>,
-    /// The received objects and bytes are a mean or an estimate.
+    /// True if the received objects and bytes are a mean or an estimate.
     pub received_is_mean: bool,
 }
 
@@ -72,11 +72,10 @@ impl ListCost {
 /// The herds of a row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Herds {
-    /// The number of herds.
     pub count: u64,
-    /// The LISTs of all herds.
+    /// The number of LISTs in all herds.
     pub requests: u64,
-    /// The largest herds, by number of instances, largest first.
+    /// The herds with the most instances, in descending order.
     pub greatest: Vec<Herd>,
 }
 
@@ -178,7 +177,7 @@ fn herds(reads: &mut [ListAt]) -> Vec<Herd> {
         .collect()
 }
 
-/// Makes LISTs into a herd, if there are enough instances and each sent only a few LISTs of one collection.
+/// Creates a herd from LISTs. Returns `None` if there are too few instances, or if they list each collection too often.
 fn herd(reads: &[ListAt]) -> Option<Herd> {
     let distinct = |mut of: Vec<(u32, u32)>| {
         of.sort_unstable();
@@ -230,7 +229,7 @@ fn ordinary(counts: &[(i64, u64)]) -> Vec<u64> {
         .collect()
 }
 
-/// The counts in a sliding window, as a map from count to frequency.
+/// The counts in a sliding window: each count, and how often it occurs.
 #[derive(Debug, Default)]
 struct SlidingCounts(BTreeMap<u64, usize>);
 
@@ -248,7 +247,7 @@ impl SlidingCounts {
         }
     }
 
-    /// The count at a rank in ascending order. The window has `zeros` more counts of 0.
+    /// Returns the count at a rank in ascending order. The window also contains `zeros` counts of 0.
     fn at_rank(&self, rank: usize, zeros: usize) -> u64 {
         let mut seen = zeros;
         for (count, times) in &self.0 {
@@ -268,7 +267,7 @@ impl SlidingCounts {
 mod tests {
     use super::*;
 
-    /// One LIST by each instance, `step` microseconds apart.
+    /// The LISTs of a start: one by each instance, `step` microseconds apart.
     fn start(instances: u32, step: i64) -> Vec<ListAt> {
         (0..instances).map(|instance| (i64::from(instance) * step, instance, 0)).collect()
     }

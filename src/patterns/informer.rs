@@ -11,29 +11,28 @@ use crate::ledger::Merge;
 use crate::ledger::instance_histories::ResponseClass;
 use crate::requests::Instance;
 
-/// A watch that ended sooner than this, with a LIST after it, probably had an expired revision, in microseconds. The
-/// server then returns 200 and an event of type ERROR, which the audit log does not show.
+/// In microseconds. If a watch ended sooner than this and a LIST follows, its revision had probably expired. The server
+/// then returns status 200 and an event of type ERROR, which the audit log does not show.
 const AT_ONCE: i64 = SECOND;
-/// LISTs of one instance within this time belong to one start, in microseconds.
+/// LISTs of one instance within this time belong to one start. In microseconds.
 pub const START: i64 = 60 * SECOND;
 
-/// Two LISTs of one instance within this time are a double start, such as by two libraries, in microseconds.
+/// Two LISTs of one instance within this time are a double start, for example by two libraries. In microseconds.
 const DOUBLE_START: i64 = 10 * SECOND;
-/// The maximum difference of the clocks of several servers, in microseconds.
+/// The maximum difference between the clocks of several servers, in microseconds.
 const SKEW: i64 = SECOND;
-/// A watch within this time after the end of another one continues it, in microseconds.
+/// A watch within this time after the end of another watch continues it. In microseconds.
 const RENEWED: i64 = 2 * SECOND;
-/// How many reads are searched for the one that a watch follows.
+/// The maximum number of reads that are searched for the read that a watch follows.
 const SEARCHED: usize = 64;
 
-/// The role of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadRole {
-    /// No WATCH follows.
+    /// No WATCH follows this read.
     Standalone,
-    /// An informer starts with it.
+    /// An informer starts with this read.
     InformerStart,
-    /// An informer lists again with it, for this cause.
+    /// An informer lists again with this read, for this cause.
     Relist(Cause),
     /// The history of the instance's watches ends before this read.
     Unknown,
@@ -42,11 +41,11 @@ pub enum ReadRole {
 /// Why an informer listed again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// Its watch got status 410, or ended at once.
+    /// The informer's watch got status 410, or ended at once.
     Expired,
-    /// The server refused its watch with another status.
+    /// The server refused the informer's watch with another status.
     Refused,
-    /// Its watch ended normally, and no new watch continued it.
+    /// The informer's watch ended normally, and no new watch continued it.
     Ended,
 }
 
@@ -121,25 +120,25 @@ fn cause(watch: &Watch) -> Cause {
     }
 }
 
-/// The informers in a row of LISTs.
+/// Counts of informers and relists in one row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Informers {
     /// LISTs that started an informer.
     pub starts: u64,
     /// Relists because the revision had expired.
     pub relists_expired: u64,
-    /// Relists because the server refused the watch.
+    /// Relists because the server refused the watch with another status than 410.
     pub relists_refused: u64,
-    /// Relists because the watch had ended.
+    /// Relists because the watch had ended normally.
     pub relists_ended: u64,
-    /// The maximum number of relists of one informer.
+    /// The largest number of relists of one informer.
     pub most_relists: u64,
-    /// The maximum number of relists of one informer within an hour, because its revision had expired or its watch was
-    /// refused. Counts only informers of pods and nodes.
+    /// The largest number of relists of one informer within an hour. Counts relists because the revision had expired or
+    /// the watch was refused, of informers of pods and nodes only.
     pub most_in_an_hour: u64,
-    /// Pages after the first one, of LISTs that started an informer and of relists.
+    /// The number of later pages of LISTs that started an informer, and of relists.
     pub further_pages: u64,
-    /// Double starts: two complete LISTs by an instance at its start.
+    /// Double starts: an instance sends two complete LISTs when it starts.
     pub twice: u64,
 }
 

@@ -35,20 +35,20 @@ use crate::ledger::{Followed, HistoriesByKind, InstanceHistory, Merge};
 /// One second in microseconds.
 pub(crate) const SECOND: i64 = 1_000_000;
 
-/// Identifies the row of a pattern: the hashes of its client, its product and its request shape
+/// Identifies the row of a pattern by three hashes: of its client, of its product and of its request shape
 /// ([`crate::ledger::instance_histories::shape_hash_of`]).
 pub type PatternKey = (u64, u64, u32);
 
 /// The patterns in the requests of one row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pattern {
-    /// Instances that made the requests.
+    /// The number of instances that sent the requests.
     pub instances: u64,
     /// LISTs that a WATCH follows.
     pub informers: Informers,
     /// Repeated reads without a WATCH.
     pub polling: Polling,
-    /// The same LIST by many instances at once.
+    /// LISTs that many instances send at once.
     pub herds: Herds,
     /// Paginated LISTs.
     pub chains: Chains,
@@ -81,12 +81,12 @@ impl Pattern {
 /// One LIST of a collection, or one page of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ListInterval {
-    /// When the server received it, in microseconds since 1970.
+    /// When the server received the request, in microseconds since 1970.
     pub from: i64,
-    /// When it ended, in microseconds since 1970.
+    /// When the request ended, in microseconds since 1970.
     pub to: i64,
-    /// A hash of the namespace that it asks for ([`namespace_hash`](crate::requests::namespace_hash)); 0 for none, or
-    /// where it is not known.
+    /// A hash of the namespace that the request reads ([`namespace_hash`](crate::requests::namespace_hash)); 0 without
+    /// a namespace, or if it is unknown.
     pub namespace: u32,
 }
 
@@ -94,7 +94,7 @@ pub struct ListInterval {
 #[derive(Debug, Default)]
 pub struct Patterns {
     clients: HashMap<u64, ClientPatterns, FxBuildHasher>,
-    /// How many requests the histories hold, by kind.
+    /// How many instances and requests the histories contain, by kind of request.
     pub followed: AllFollowed,
     /// When each LIST ran, sorted by row. Empty unless the caller asked for it.
     lists: Vec<(PatternKey, ListInterval)>,
@@ -114,7 +114,7 @@ impl ClientPatterns {
     }
 }
 
-/// How many requests the histories hold.
+/// How many instances and requests the histories contain, by kind of request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AllFollowed {
     pub lists: Followed,
@@ -124,14 +124,14 @@ pub struct AllFollowed {
 }
 
 impl Patterns {
-    /// Computes the patterns of all clients. `keep_lists` also keeps the time of each LIST.
+    /// Computes the patterns of all clients. With `keep_lists`, also keeps the times of each LIST.
     #[must_use]
     pub fn new(kept: HistoriesByKind, keep_lists: bool) -> Self {
         Self::with_lists(kept, &|_| true, keep_lists.then_some(&|_, _| true))
     }
 
-    /// Computes the patterns of the clients for whose hash `is_known` is true. `wanted` selects the LISTs whose time is
-    /// kept, by when they were received and when they ended.
+    /// Computes the patterns of the clients for whose hash `is_known` returns true. `wanted` selects the LISTs whose
+    /// times are kept. Its arguments are the receive time and the end time of a LIST.
     #[must_use]
     pub fn with_lists(
         mut kept: HistoriesByKind,
@@ -183,13 +183,13 @@ impl Patterns {
         self.running.get(&(client, product)).copied().unwrap_or_default()
     }
 
-    /// The names of a client's instances that are nodes, as far as the histories hold them.
+    /// The names of the client's instances that are nodes. Contains only instances with a history.
     #[must_use]
     pub fn nodes(&self, client: u64) -> &[CompactString] {
         self.nodes.get(&client).map_or(&[], Vec::as_slice)
     }
 
-    /// When the LISTs of a row ran. Empty unless the caller asked for LISTs.
+    /// When the LISTs of a row ran. Empty unless the caller asked for it.
     pub fn lists_of(&self, row: PatternKey) -> impl Iterator<Item = ListInterval> {
         let first = self.lists.partition_point(|(of, _)| *of < row);
         let of_row = self.lists[first..].iter().take_while(move |(of, _)| *of == row);
@@ -204,7 +204,7 @@ fn list_intervals(
     use crate::ledger::instance_histories::RequestKind::{InconsistentPage, List, NextPage};
     let mut lists = Vec::new();
     for history in histories {
-        // A further page has the namespace of the first page of its target.
+        // A later page reads the same namespace as the first page of its target.
         let mut namespaces: HashMap<u32, u32, FxBuildHasher> = HashMap::default();
         history.entries.sort_unstable();
         for entry in &history.entries {
@@ -232,9 +232,9 @@ fn list_intervals(
 #[derive(Debug)]
 struct InstanceRecords {
     history: InstanceHistory,
-    /// The start of the last watch in the history, if the history omits later watches.
+    /// The start of the last watch in the history. `None` if the history omits no later watches.
     watched_until: Option<i64>,
-    /// When it ran, according to its informers.
+    /// When the instance ran, according to its informers.
     ran: Option<PodRun>,
 }
 
@@ -277,7 +277,7 @@ impl InstanceRecords {
     }
 }
 
-/// The maximum number of timestamps within an hour. The timestamps must be sorted.
+/// The largest number of timestamps within an hour. The timestamps must be sorted.
 pub(crate) fn most_in_an_hour(instants: impl Iterator<Item = i64>) -> u64 {
     let instants: Vec<i64> = instants.collect();
     let until = |from: &i64| instants.partition_point(|at| *at < from + 3_600 * SECOND);

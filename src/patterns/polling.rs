@@ -1,4 +1,4 @@
-//! Polling: one instance repeats the same read without a watch. Finds the interval and its regularity.
+//! Polling: one instance repeats the same read without a watch. This module finds the interval and its regularity.
 
 use std::cmp::Reverse;
 
@@ -11,19 +11,19 @@ use crate::ledger::instance_histories::ResponseClass;
 use crate::ledger::{Histogram, Merge};
 use crate::requests::Instance;
 
-/// The minimum number of reads of one collection or object by one instance.
+/// An instance polls a collection or object if it reads it at least this many times.
 const MIN_READS: usize = 3;
-/// The minimum number of reads for a meaningful median interval.
+/// A median interval is meaningful from this many reads on.
 const MIN_READS_FOR_MEDIAN: usize = 5;
-/// How many instances are named.
+/// The maximum number of instances that reports name.
 const MAX_NAMED: usize = 5;
-/// The maximum spread that is recorded, in percent of the median. The median can be 0, so the ratio needs a bound.
+/// The maximum spread that is recorded, in percent of the median. The median can be 0, so the ratio needs a limit.
 const MAX_SPREAD_PERCENT: u64 = 1_000;
 
 /// One instance that polls a collection or object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Poller {
-    /// The number of its reads.
+    /// The number of reads by this instance.
     pub reads: u64,
     /// The median interval between reads, in microseconds.
     pub median: u64,
@@ -37,15 +37,16 @@ pub struct Poller {
 pub struct Polling {
     /// The reads of all pollers.
     pub reads: u64,
-    /// Pairs of an instance and a collection or object that it polls.
+    /// The number of pollers. An instance counts once for each collection or object that it polls.
     pub pollers: u64,
-    /// Instances that poll. After a merge of rows it is the largest number of one row, because rows can share instances.
+    /// The number of instances that poll. After rows are merged, it is the largest number of any row, because rows may
+    /// share instances.
     pub instances: u64,
-    /// The maximum number of collections or objects that one instance polls.
+    /// The largest number of collections or objects that one instance polls.
     pub most_targets: u64,
     /// The shortest median interval of a poller with at least 5 reads, in microseconds.
     pub fastest: Option<u64>,
-    /// Served reads that no WATCH follows, polled or not.
+    /// Served reads that no WATCH follows, whether they are polling or not.
     pub alone: u64,
     /// The intervals between successive reads of each poller.
     pub intervals: Histogram,
@@ -58,7 +59,7 @@ pub struct Polling {
 }
 
 impl Polling {
-    /// Adds a poller to the busiest ones, if it has enough reads.
+    /// Adds a poller to the busiest pollers if it has enough reads.
     fn name(&mut self, reads: u64, median: u64, spread: u64, instance: &Instance<CompactString>) {
         let order = (Reverse(reads), median, spread, instance);
         let before = |own: &Poller| (Reverse(own.reads), own.median, own.spread, &own.instance) < order;
@@ -93,7 +94,8 @@ impl Merge for Polling {
     }
 }
 
-/// Adds an instance's standalone reads of one target. Returns the request shape of the polling, if there is any.
+/// Adds an instance's standalone reads of one target. Returns the request shape of the polling if the instance polls
+/// the target.
 pub(super) fn add(
     instance: &Instance<CompactString>,
     reads: &[Read],

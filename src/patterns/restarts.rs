@@ -13,43 +13,43 @@ use crate::ledger::Merge;
 use crate::ledger::instance_histories::ResponseClass;
 use crate::requests::{Instance, InstanceKind};
 
-/// Informers of one process that begin within this time belong to one start, in microseconds.
+/// Informers of one process that begin within this time belong to one start. In microseconds.
 const START: i64 = 60 * SECOND;
-/// Two informers of one collection within this time belong to the same start, in microseconds.
+/// Two informers of one collection within this time belong to the same start. In microseconds.
 const TWICE: i64 = 5 * SECOND;
-/// A process with several informers has no open watch for at least this time before a restart, in microseconds. A
-/// client that only relists has a shorter pause.
+/// A process with several informers restarted only if it had no open watch for at least this time before. In
+/// microseconds. The pause of a client that only relists is shorter.
 const DOWN: i64 = 3 * SECOND;
-/// As [`DOWN`], for a process with one informer, or whose watches ended at once. It may be a client that relists.
-/// Kubelets wait 10 s before the second restart of a container, so this stays below 10 s.
+/// As [`DOWN`], for a process with one informer, or with watches that ended at once. Such a process may be a client
+/// that only relists. Kubelets wait 10 s before the second restart of a container, so this limit is below 10 s.
 const DOWN_IN_DOUBT: i64 = 8 * SECOND;
-/// A start has at least this percentage of the informers in the largest start of the process.
+/// A start must have at least this percentage of the informers in the largest start of the process.
 const FULL_PERCENT: usize = 60;
-/// The minimum number of starts within an hour that counts the instance in [`Restarts::instances`].
+/// [`Restarts::instances`] counts an instance with at least this many starts within an hour.
 const OFTEN: u64 = 3;
-/// A watch counts as open from this time after its start, in microseconds. A client often opens a new watch before
-/// the server notices that the old connection is gone.
+/// In microseconds. A watch counts as open only after it ran for this time. A client often opens a new watch before the
+/// server notices that the old connection is gone.
 const SETTLED: i64 = 15 * SECOND;
-/// The minimum number of pods of a `ReplicaSet` within an hour, to conclude that new pods replace failed ones. Node
-/// drains move a pod only two or three times.
+/// If a `ReplicaSet` has at least this many pods within an hour, new pods replace failed ones. A node drain moves a pod
+/// only two or three times.
 const REPLACED: u64 = 8;
-/// The minimum number of pods of a `ReplicaSet` within an hour, for each pod that ran at the same time.
+/// For each pod that runs at the same time, a `ReplicaSet` must also have at least this many pods within an hour.
 const REPLACED_EACH: u64 = 5;
 
 /// Restarts and open watches of processes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Restarts {
-    /// The maximum number of starts of one instance within an hour.
+    /// The largest number of starts of one instance within an hour.
     pub most_starts: u64,
     /// The number of informers in the largest start of that instance.
     pub informers: u64,
-    /// As `most_starts`, assuming that watches without an end in the log ended before the next start.
+    /// As `most_starts`, but assumes that watches without an end in the log ended before the next start.
     pub most_unended_starts: u64,
     /// Instances with three or more starts within an hour.
     pub instances: u64,
-    /// The maximum number of pods of one `ReplicaSet` that replaced each other.
+    /// The largest number of pods of one `ReplicaSet` that replaced each other.
     pub replaced_pods: u64,
-    /// The maximum number of watches that one instance had open at the same time.
+    /// The largest number of watches that one instance had open at the same time.
     pub most_open: u64,
 }
 
@@ -70,7 +70,7 @@ struct InformerBegin {
     at: i64,
     target: usize,
     ask: u32,
-    /// The watch before it ended at once.
+    /// True if the watch before this informer ended at once.
     lost: bool,
 }
 
@@ -96,13 +96,14 @@ pub(super) struct Process {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct OpenWatch {
     from: i64,
-    /// Its end. If the log has none: the start of the next watch of its target, or the end of the log.
+    /// When the watch ended. If the log has no end: the start of the next watch of the same target, or the end of the
+    /// log.
     to: i64,
     has_end: bool,
     ask: u32,
 }
 
-/// When a pod ran according to its informers, and the request shape of its first LIST or WATCH.
+/// When a pod ran, according to its informers. Also contains the request shape of its first LIST or WATCH.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PodRun {
     from: i64,
@@ -142,7 +143,7 @@ impl Process {
         }));
     }
 
-    /// Adds the restarts and open watches to `rows`. Returns when the process ran, if it has informers.
+    /// Adds the restarts and open watches to `rows`. Returns when the process ran; `None` if it has no informers.
     pub(super) fn add_to(
         mut self,
         instance: &Instance<CompactString>,
@@ -157,7 +158,7 @@ impl Process {
         let first = *self.begins.first()?;
         let Starts { known, unended, informers } = self.starts();
         let most_starts = most_in_an_hour(known.into_iter());
-        // An address can have several processes that started one after another.
+        // Several processes at one address may have started one after another.
         let unended = if instance.is_one_process() { unended } else { Vec::new() };
         let most_unended_starts = most_starts.max(most_in_an_hour(unended.into_iter()));
         let asks = distinct(self.begins.iter().map(|begin| begin.ask));
@@ -208,8 +209,8 @@ impl Process {
         }
     }
 
-    /// Filters (timestamp, pause) pairs, ascending by timestamp: keeps those without an open watch during the pause
-    /// before the timestamp.
+    /// Filters pairs of timestamp and pause, in ascending order. Returns the timestamps that have no open watch during
+    /// the pause before them.
     fn after_silence(
         &self,
         timestamps: impl Iterator<Item = (i64, i64)>,
@@ -232,9 +233,9 @@ impl Process {
 /// When a process started.
 #[derive(Debug)]
 struct Starts {
-    /// Starts after the end of all watches.
+    /// Starts at which all earlier watches had ended.
     known: Vec<i64>,
-    /// Starts after the end of all watches whose end is in the log.
+    /// Starts at which all earlier watches with an end in the log had ended.
     unended: Vec<i64>,
     /// The number of informers in the largest start.
     informers: u64,
@@ -247,9 +248,9 @@ fn distinct(asks: impl Iterator<Item = u32>) -> Vec<u32> {
     asks
 }
 
-/// The maximum number of intervals that overlap.
+/// The largest number of intervals that overlap.
 fn most_at_once(intervals: impl Iterator<Item = (i64, i64)>) -> u64 {
-    // Of two edges at the same time, the end sorts first.
+    // An end sorts before a start at the same time.
     let edges = intervals.filter(|(from, to)| from < to).flat_map(|(from, to)| [(from, true), (to, false)]);
     let mut edges: Vec<(i64, bool)> = edges.collect();
     edges.sort_unstable();

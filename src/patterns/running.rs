@@ -1,4 +1,4 @@
-//! Whether the instances of a client run forever, or end like a one-shot job.
+//! Finds out whether the instances of a client run forever, or end like a one-shot job.
 
 use compact_str::CompactString;
 use hashbrown::{HashMap, HashSet};
@@ -10,11 +10,11 @@ use crate::ledger::InstanceHistory;
 use crate::ledger::instance_histories::RequestKind;
 use crate::requests::{Instance, InstanceKind};
 
-/// An instance without requests for less than this time may be between two reads, in microseconds.
+/// An instance without requests for less than this time may only pause between two reads. In microseconds.
 const SILENCE: i64 = 60 * SECOND;
 /// An instance has ended if it sends no requests for this many times its longest pause.
 const PAUSES: i64 = 3;
-/// The minimum number of ended instances, to conclude that all end.
+/// If at least this many instances ended, all instances of the client end.
 const MANY: usize = 3;
 /// Up to this many pods can be one-shot jobs by their names alone.
 const FEW: usize = 2;
@@ -41,7 +41,7 @@ struct ObservedInstance<'l> {
     instance: &'l Instance<CompactString>,
     from: i64,
     to: i64,
-    /// Its history for each kind: LIST, WATCH, GET.
+    /// The instance's history for each kind of request: LIST, WATCH, GET.
     histories: [Option<&'l InstanceHistory>; 3],
 }
 
@@ -119,7 +119,8 @@ fn running(all: &[ObservedInstance<'_>], log: (i64, i64)) -> Running {
 }
 
 impl ObservedInstance<'_> {
-    /// Whether it ended before the log does: the time since its last request is much longer than its pauses.
+    /// Whether the instance ended before the end of the log: the time since its last request is much longer than its
+    /// pauses.
     fn has_ended(&self, log_end: i64) -> bool {
         let silence = log_end - self.to;
         silence >= SILENCE
@@ -127,7 +128,7 @@ impl ObservedInstance<'_> {
             && silence >= self.longest_pause().saturating_mul(PAUSES)
     }
 
-    /// Whether it started after the log began.
+    /// Whether the instance started after the start of the log.
     fn has_started(&self, log_start: i64) -> bool {
         let silence = self.from - log_start;
         silence >= SILENCE && silence >= self.longest_pause().saturating_mul(PAUSES)

@@ -4,7 +4,7 @@ use super::*;
 use crate::ledger::instance_histories::{RequestKind, ResponseClass};
 use crate::requests::{Instance, InstanceKind};
 
-/// One request: when it was received, what it was, what response of it, how long it took; times in milliseconds.
+/// One request: receive time, kind, response, duration and revision. Times are in milliseconds.
 #[derive(Clone, Copy)]
 struct TestRequest(i64, RequestKind, ResponseClass, u32, u32);
 
@@ -251,7 +251,7 @@ fn relists_are_found_if_server_clocks_differ() {
     let done: Vec<TestRequest> = (0..5)
         .flat_map(|n| {
             let at = n * 60_000;
-            // The clock of the WATCH's server is late.
+            // The clock of the server that received the WATCH is late.
             [list(at), TestRequest(at + 20, RequestKind::WatchEnded, ResponseClass::Expired, 1, 0)]
         })
         .collect();

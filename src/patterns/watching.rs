@@ -8,14 +8,14 @@ use crate::ledger::Merge;
 use crate::ledger::instance_histories::{HistoryEntry, RequestKind, ResponseClass};
 use crate::requests::Instance;
 
-/// A watch that ends sooner than this is short, in microseconds. client-go requests five to ten minutes, and the
-/// server closes a watch without a timeout after 30 to 60 minutes. Many load balancers and clients close a watch
-/// after one minute, so the bound is a little longer.
+/// A watch that ends sooner than this is short. In microseconds. client-go requests five to ten minutes, and the server
+/// closes a watch without a timeout after 30 to 60 minutes. Many load balancers and clients close a watch after one
+/// minute, so this limit is a little longer.
 pub const SHORT: i64 = 65 * SECOND;
-/// A watch within this time after a LIST follows it, in microseconds.
+/// A watch within this time after a LIST follows this LIST. In microseconds.
 pub const SOON: i64 = 30 * SECOND;
-/// Cut from both ends of a watch before overlaps are counted, in microseconds. A new connection often begins before
-/// the server notices that the old one is gone.
+/// The time that is cut from both ends of a watch before overlaps are counted, in microseconds. A new connection often
+/// begins before the server notices that the old one is gone.
 const OVERLAP: i64 = 15 * SECOND;
 
 /// One WATCH.
@@ -23,15 +23,15 @@ const OVERLAP: i64 = 15 * SECOND;
 pub struct Watch {
     /// When the server received it, in microseconds since 1970.
     pub at: i64,
-    /// When it ended; `None` if the log has no end.
+    /// When the watch ended; `None` if the log has no end.
     pub end: Option<i64>,
-    /// The end, or if the log has none, the start of a later watch; see [`watches`].
+    /// When the watch ended. If the log has no end, the start of a later watch; see [`watches`].
     pub gone: Option<i64>,
     /// The hash of its request shape.
     pub ask: u32,
     /// The class of its response.
     pub response: ResponseClass,
-    /// It has `sendInitialEvents=true`.
+    /// True if the request has `sendInitialEvents=true`.
     pub asks_initial_events: bool,
 }
 
@@ -75,7 +75,7 @@ pub fn watches(entries: &[HistoryEntry]) -> Vec<Watch> {
     watches
 }
 
-/// Counts of watches.
+/// Durations and overlaps of the watches in one row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Watching {
     pub watches: u64,
@@ -83,17 +83,17 @@ pub struct Watching {
     pub ended: u64,
     /// Watches that were served and ended within [`SHORT`].
     pub short: u64,
-    /// The maximum number of short watches of one collection by one instance.
+    /// The largest number of short watches of one collection by one instance.
     pub most_short: u64,
-    /// The maximum number of short watches of one collection by one instance within an hour.
+    /// The largest number of short watches of one collection by one instance within an hour.
     pub most_short_in_an_hour: u64,
-    /// Watches parallel to another one of the same collection by the same instance.
+    /// Watches that overlap another watch of the same collection by the same instance.
     pub beside: u64,
-    /// The maximum number of parallel watches.
+    /// The largest number of watches of one collection that one instance has open at the same time.
     pub most_at_once: u64,
     /// Instances with parallel watches.
     pub doubled_instances: u64,
-    /// Refused watches with `sendInitialEvents`, with a LIST after them.
+    /// Refused watches with `sendInitialEvents` that a LIST follows.
     pub fallbacks: u64,
 }
 
@@ -148,7 +148,8 @@ pub(super) fn add(
     }
 }
 
-/// The number of watches that overlap another one, and the maximum that overlap at the same time.
+/// Returns the number of watches that overlap another watch, and the largest number of watches that overlap at the same
+/// time.
 fn beside(watches: &[Watch], log_end: i64) -> (u64, u64) {
     let mut edges: Vec<(i64, bool, usize)> = Vec::new();
     for (index, watch) in
@@ -159,10 +160,10 @@ fn beside(watches: &[Watch], log_end: i64) -> (u64, u64) {
             edges.extend([(from, true, index), (to, false, index)]);
         }
     }
-    // Of two edges at the same time, the end sorts first.
+    // An end sorts before a start at the same time.
     edges.sort_unstable();
     let (mut running, mut doubled, mut most) = (0_u64, vec![false; watches.len()], 0);
-    // The XOR of the indexes of all open watches. With one open watch, it is the index of that watch.
+    // The XOR of the indexes of all open watches. If one watch is open, it is the index of this watch.
     let mut which = 0;
     for (_, begins, index) in edges {
         if begins {
