@@ -17,7 +17,8 @@ use crate::input::SourcePosition;
 use crate::k8s::request_info::Method;
 use crate::k8s::{RequestInfo, Stage};
 
-/// A long-running request without a status and with a latency below this (microseconds) was logged at its start.
+/// In microseconds. If a long-running request has no status and a latency below this, its line was written when it
+/// began.
 const JUST_BEGUN: u64 = 1_000_000;
 
 /// Builds the request of an access line.
@@ -30,8 +31,8 @@ pub(super) fn request<'e>(
     place: SourcePosition,
 ) -> Request<'e> {
     let long_running = spec.long_running;
-    // Releases 1.30 to 1.32 log a WATCH when it begins, and not again (kubernetes/kubernetes#125614). Older releases log an
-    // ended WATCH without a status, since nothing set it.
+    // Releases 1.30 to 1.32 log a WATCH when it begins, and not again (kubernetes/kubernetes#125614). Older releases
+    // log an ended WATCH without a status, because nothing sets the status.
     let begun = long_running
         && line.has_status_zero
         && !line.audit_id.is_empty()
@@ -65,7 +66,7 @@ pub(super) fn request<'e>(
     }
 }
 
-/// The HTTP method that a line's verb stands for.
+/// The HTTP method behind the verb in a line.
 pub(super) fn method(verb: &str, uri: &str) -> Method {
     match verb {
         "GET" | "LIST" | "WATCH" | "WATCHLIST" => Method::Get,

@@ -2,21 +2,21 @@
 //!
 //! The naive twin caches nothing.
 
-/// Slots of a new cache, and of a full-size one (some megabytes).
+/// The number of slots of a new cache. A full-size cache has `SLOTS` and takes some megabytes.
 const FIRST_SLOTS: usize = 1 << 4;
 const SLOTS: usize = 1 << 13;
-/// Values that were parsed from longer texts (in bytes) are not cached.
+/// A value is not cached if it was parsed from a longer text. In bytes.
 const MAX_TEXT: usize = 2 << 10;
 
-/// A cache. The hash of a key selects a pair of slots.
+/// A cache of parsed values. The hash of a key selects a pair of slots.
 #[derive(Debug)]
 pub(super) struct Cache<V> {
     pairs: Vec<SlotPair>,
-    /// Two values for each pair.
+    /// The cached values, two for each pair.
     values: Vec<V>,
-    /// Insertions since the cache last grew.
+    /// The number of insertions since the cache last grew.
     filled: usize,
-    /// The last value that is too large to cache.
+    /// The last value that was too large for the cache.
     passing: V,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct Cache<V> {
 #[derive(Debug, Default, Clone, Copy)]
 struct SlotPair {
     keys: [u64; 2],
-    /// The slot that was used last; the other one is replaced next.
+    /// The index of the slot that was used last. The other slot is replaced next.
     last: usize,
 }
 
@@ -60,7 +60,7 @@ impl<V: Default> Cache<V> {
         self.pairs.get(slot / 2).is_some_and(|pair| pair.keys[slot % 2] == key)
     }
 
-    /// Takes the slot of the pair that was used less recently.
+    /// Chooses the slot of the pair that was used less recently, so that a new value can replace its value.
     fn free(&mut self, key: u64) -> usize {
         self.grow();
         let at = self.pair(key);
@@ -78,12 +78,13 @@ impl<V: Default> Cache<V> {
         Some(2 * at + pair.last)
     }
 
-    /// The pair of a key. The number of pairs is a power of two.
+    /// The index of a key's pair. The number of pairs is a power of two.
     fn pair(&self, key: u64) -> usize {
         (key >> 32) as usize & self.pairs.len().saturating_sub(1)
     }
 
-    /// Doubles the cache once insertions exceed half of the slots, so that few keys share a slot. Cached values are lost.
+    /// Doubles the cache when insertions exceed half of the slots, so that few keys share a slot. Drops the cached
+    /// values.
     fn grow(&mut self) {
         self.filled += 1;
         if 2 * self.filled > self.values.len() && self.values.len() < SLOTS {

@@ -12,10 +12,10 @@ use crate::k8s::text::prefix;
 use crate::k8s::user_agent::AgentForm;
 use crate::k8s::{AddressClass, AgentProduct, Identity, Kind};
 
-/// User names are cut to this length in bytes. The name of a ServiceAccount has at most 338.
+/// Length limit of a user name, in bytes. Longer names are cut. The name of a ServiceAccount has at most 338.
 const MAX_NAME: usize = 512;
 
-/// The fields that make a client: requests with equal fields are counted together.
+/// The fields that identify a client. Requests with equal fields are counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ClientRef<'a> {
     pub kind: Kind,

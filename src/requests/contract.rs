@@ -25,7 +25,7 @@ pub struct Input {
     /// Overrides etcd's version.
     #[serde(default)]
     pub etcd_version: Option<String>,
-    /// Overrides feature gates of the server. Gates that do not affect where a read is served from are ignored.
+    /// Overrides feature gates of the server. Only gates that affect where a read is served from have an effect.
     #[serde(default)]
     pub feature_gates: Option<BTreeMap<String, bool>>,
 }
@@ -136,7 +136,7 @@ impl<'a> Readable<'a> {
 }
 
 impl Input {
-    /// The server that judges this request: `base` with the request's overrides.
+    /// The server used to judge this request: `base` with the request's overrides.
     ///
     /// # Errors
     /// If a version cannot be parsed or is too old.

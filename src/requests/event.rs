@@ -26,7 +26,7 @@ pub struct Measured {
     pub total: u64,
     /// Microseconds in calls to etcd; `None` if the server made no call.
     pub etcd: Option<u64>,
-    /// The server decoded objects that etcd returned for a LIST.
+    /// True if the server decoded objects that etcd returned for a LIST.
     pub decoded: bool,
     /// Microseconds in admission webhooks.
     pub webhooks: u64,
@@ -49,20 +49,21 @@ pub struct Request<'e> {
     pub spec: RequestSpec<'e>,
     /// Cache keys of the client and the target.
     pub(super) keys: Keys,
-    /// What the response status says. RequestReceived events have no status and count as served, since most requests are.
+    /// The class of the response status. A RequestReceived event has no status and counts as served, because most
+    /// requests are.
     pub status_class: StatusClass,
     /// Index into the server's version timeline.
     pub version_index: u8,
     pub stage: Stage,
-    /// A second ResponseStarted event of the same request. Releases since 1.30 may write two
+    /// True if this is a second ResponseStarted event of the same request. Releases since 1.30 may write two
     /// (kubernetes/kubernetes#126466).
     pub begins_again: bool,
     /// The HTTP status of the response.
     pub status: Option<u16>,
     /// The time when the server received the request, in microseconds since 1970.
     pub received: Option<i64>,
-    /// The record states `received`. If false, `received` is computed from the time of the access line, and differs by some
-    /// microseconds between two lines of one request.
+    /// True if the record contains `received`. If false, `received` is computed from the time of the access line. It
+    /// then differs by some microseconds between the two lines of one request.
     pub says_received: bool,
     /// The duration of an ended request, in microseconds.
     pub micros: Option<u64>,
@@ -71,7 +72,7 @@ pub struct Request<'e> {
     pub marks: Marks,
     /// Set if the server marks the API version as deprecated.
     pub deprecated: Option<Deprecation>,
-    /// The status is 403 although authorization allowed the request, so admission refused it.
+    /// True if the status is 403 although authorization allowed the request. Then admission refused it.
     pub refused_by_admission: bool,
     /// Position of the record in its source file.
     pub place: SourcePosition,
@@ -190,7 +191,7 @@ pub(super) struct Times {
 
 impl Times {
     pub fn from_event(event: &Event<'_>, stage: Stage, minute: &mut RecentMinute) -> Self {
-        // Go's zero time means that there is no time.
+        // Go writes its zero time for a missing time.
         let received = minute.parse_micros(event.received()).filter(|at| *at > 0);
         let micros = received.filter(|_| has_ended(stage)).and_then(|received| {
             let end = minute.parse_micros(&event.stage_timestamp)?;
@@ -216,7 +217,7 @@ pub(super) fn request<'e>(
 ) -> Request<'e> {
     let arrived = stage == Stage::RequestReceived;
     let status = event.status().filter(|_| !arrived);
-    // A panic ended a stream after its ResponseStarted event with status 200. Both events must count in one row.
+    // A panic can end a stream after its ResponseStarted event with status 200. Both events must count in one row.
     let broke_off = stage == Stage::Panic && spec.long_running;
     let annotations = event.annotations.as_ref().filter(|_| has_ended(stage));
     Request {

@@ -10,7 +10,8 @@ use crate::k8s::built_in::BuiltIn;
 use crate::k8s::identity::short_name;
 use crate::k8s::{Identity, Kind, Verb, timestamp};
 
-/// Longest time from an informer's LIST to its WATCH, in microseconds. A later WATCH follows no LIST before `before`.
+/// In microseconds. The filter `before` excludes a WATCH. But a WATCH up to this much later may follow a LIST that
+/// passes, and shows that the LIST belongs to an informer.
 const WATCH_AFTER_LIST: i64 = 60_000_000;
 
 /// Why a text is not a valid filter.
@@ -55,7 +56,7 @@ pub struct NameFilter {
     before_end: Matches,
 }
 
-/// Which included patterns matched a request that passed all filters.
+/// The included patterns that have not matched a request that passed all filters.
 #[derive(Debug, Default)]
 struct Matches {
     matched: Vec<AtomicBool>,
@@ -138,7 +139,8 @@ impl NameFilter {
         Ok(self)
     }
 
-    /// Parses user names. As in reports, `namespace/name` also matches a ServiceAccount, and `user bob` the user bob.
+    /// Parses user names. The names of reports work too: `namespace/name` also matches a ServiceAccount, and `user bob`
+    /// matches the user `bob`.
     ///
     /// # Errors
     /// As [`NameFilter::new`].
@@ -152,7 +154,8 @@ impl NameFilter {
         })
     }
 
-    /// Parses client names. As in reports, `40 nodes` matches all nodes, and `…` stands for the cut part of a long name.
+    /// Parses client names. The names of reports work too: `40 nodes` matches all nodes, and `…` matches the part of a
+    /// long name that the report cuts.
     ///
     /// # Errors
     /// As [`NameFilter::for_required`].
@@ -273,10 +276,10 @@ pub fn parse_timestamp(text: &str) -> Result<i64, BadFilter> {
         .ok_or_else(|| BadFilter::Timestamp(text.to_owned()))
 }
 
-/// All filters; a request must pass each.
+/// All filters. A counted request must pass each of them.
 #[derive(Debug, Default)]
 pub struct Filter {
-    /// User names: the impersonated user or the authenticated user.
+    /// User names. They match the impersonated user or the authenticated user.
     pub users: NameFilter,
     pub verbs: NameFilter,
     /// Resources, such as `pods`, `deployments.apps` or `pods/status`.
@@ -335,7 +338,7 @@ impl Filter {
     /// Records which patterns matched a request that passed.
     fn note(&self, request: &Request<'_>) {
         let all = [&self.users, &self.verbs, &self.resources, &self.namespaces, &self.clients];
-        // Separate sets: a RequestReceived event may not name the impersonated user.
+        // Use separate sets, because a RequestReceived event may not name the impersonated user.
         let is_before_end = request.is_before_end();
         if all.into_iter().all(|names| names.matches(is_before_end).is_complete()) {
             return;
@@ -404,7 +407,7 @@ impl Filter {
             && (!self.failed_only || request.status.is_some_and(|status| status >= 400))
     }
 
-    /// Matches a node by its own user name, although all nodes are counted as one client.
+    /// Matches a node by its own user name, because all nodes are counted as one client.
     fn node_passes(&self, request: &Request<'_>) -> bool {
         request.client.identity() == Identity::NODES
             && request.client.node().is_some_and(|node| self.users.pass(&[&format!("system:node:{node}")]))

@@ -13,11 +13,11 @@ use crate::decode::klog::AccessLine;
 use crate::k8s::Event;
 use crate::k8s::event::{Caller, ObjectRef};
 
-/// The two access lines of one request imply start times that differ by at most this, in microseconds. The recorded logs
-/// show 27 ms at most.
+/// In microseconds. The start times that follow from the two access lines of one request differ by at most this. In
+/// recorded logs they differ by 27 ms at most.
 const SAME_MOMENT: i64 = 100_000;
 
-/// Hashes with random keys. A client that knew the keys could forge requests that are dropped as duplicates.
+/// Hashes with random keys. A client that knew the keys could forge requests that kubetoll drops as duplicates.
 #[derive(Debug, Clone, Default)]
 pub struct Fingerprints(DefaultHashBuilder);
 
@@ -44,7 +44,8 @@ impl Fingerprints {
         } else {
             add(&mut hash, addresses);
         }
-        // Other fields differ only between damaged duplicates. Each of those then counts.
+        // Among duplicates, only damaged ones differ in other fields. Each damaged duplicate then counts as a separate
+        // event.
         if let Some(extra) = caller.user.as_ref().and_then(|user| user.extra.as_ref()) {
             add(&mut hash, &extra.pod_name.0);
             add(&mut hash, &extra.node_name.0);
@@ -113,7 +114,8 @@ impl Fingerprints {
         self.of_stage(of_request, |hash| add_end(hash, event))
     }
 
-    /// The hashes of an event and of its request's RequestReceived event. `written` is the timestamp of the latter.
+    /// The hashes of an event and of the RequestReceived event of the same request. `written` is the timestamp of the
+    /// RequestReceived event.
     #[must_use]
     pub fn event_and_request_received(
         &self,
@@ -154,7 +156,8 @@ impl Fingerprints {
         add(&mut hash, &slow.took);
         add(&mut hash, &slow.request);
         add(&mut hash, &slow.response);
-        // A damaged duplicate may hold another error. Which one is shown must not depend on the input order.
+        // A damaged duplicate may contain another error. The error that the report shows must not depend on the input
+        // order.
         add(&mut hash, slow.error.as_deref().unwrap_or_default());
         hash.write_i64(written.unwrap_or(0));
         hash.finish()
@@ -177,14 +180,15 @@ impl Fingerprints {
         if line.audit_id.is_empty() {
             hash.write_u64(line.latency_micros.unwrap_or(0));
             hash.write_i64(written.unwrap_or(0));
-            // Which of two lines counts must not depend on their order.
+            // Two lines that differ only here must not be duplicates. Otherwise their order would decide which one
+            // counts.
             line.apf.hash(&mut hash);
         }
         hash.finish()
     }
 
-    /// Three keys for the deduplicator, each with its time: for the time slot in which the request began, and for the slots
-    /// before and after. `request` is the hash that all lines of the request share.
+    /// Three keys for the deduplicator, each with its time. They are for the time slot in which the request began, and
+    /// for the slots before and after it. `request` is the hash that all lines of the request share.
     #[must_use]
     pub fn moments(&self, request: u64, began: Option<i64>) -> [(u64, i64); 3] {
         let moment = began.map_or(0, |began| began.div_euclid(SAME_MOMENT));
@@ -223,7 +227,7 @@ fn add_stage(hash: &mut impl Hasher, stage: &str, written: &[u8]) {
     hash.write_usize(written.len() << 8 | stage.len());
 }
 
-/// Adds a text and its length, so that two sequences of texts never have the same bytes.
+/// Adds a text and its length. Without the length, two different sequences of texts could add the same bytes.
 fn add(hash: &mut impl Hasher, text: &str) {
     hash.write(text.as_bytes());
     hash.write_usize(text.len());

@@ -1,4 +1,4 @@
-//! Groups requests by one property, for `--by`. Each value of the property counts as a client with one request shape.
+//! Groups requests by one property, for `--by`. Each value of the property becomes a client with one request shape.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::k8s::{Identity, Kind, Verb};
 pub enum RequestProperty {
     /// The verb, such as `list`.
     Verb,
-    /// The authenticated user, not the impersonated one. Each node counts on its own.
+    /// The authenticated user, not the impersonated one. Each node is a separate user.
     User,
     /// The resource with its group, such as `deployments.apps`; a subresource counts with its resource.
     Resource,
@@ -29,13 +29,13 @@ pub enum RequestProperty {
     Client,
 }
 
-/// The value of requests without a user.
+/// The name of the value for requests without a user.
 pub const NO_USER: &str = "(an access log names no user)";
-/// The value of requests without a namespace.
+/// The name of the value for requests without a namespace.
 pub const NO_NAMESPACE: &str = "(no namespace)";
 
 impl RequestProperty {
-    /// The request's value. Status codes share one value, because a row counts them separately.
+    /// The value of the request's property. All status codes share one value, because a row counts them separately.
     fn value<'r>(self, request: &'r Request<'_>) -> Cow<'r, str> {
         let client = request.client.client_ref();
         match self {
@@ -75,7 +75,7 @@ fn resource(target: &Target<CompactString>) -> Cow<'_, str> {
 #[derive(Debug)]
 pub struct Grouping {
     by: RequestProperty,
-    /// The value of the last request, as a client.
+    /// The value of the last request, in the form of a client.
     client: ClientIdentity,
     /// The request shape of all requests.
     asked: Arc<RequestShape<CompactString>>,

@@ -27,7 +27,6 @@ impl<S: AsRef<str>> Instance<S> {
 }
 
 impl<S> Instance<S> {
-    /// Maps the name.
     pub fn map<T>(self, f: impl FnOnce(S) -> T) -> Instance<T> {
         Instance { by: self.by, name: f(self.name) }
     }

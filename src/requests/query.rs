@@ -7,7 +7,7 @@ use std::hash::Hasher;
 use crate::k8s::ContinueToken;
 use crate::k8s::go_url::{split, split_once};
 
-/// At most this many values are masked.
+/// The maximum number of values that are masked.
 const MOST: usize = 3;
 
 /// A query, split at its masked values.
@@ -22,7 +22,8 @@ pub(super) struct Query<'u> {
 }
 
 impl<'u> Query<'u> {
-    /// Parses a raw query. `None` if it may hold two tokens, since it is unclear which one the server reads.
+    /// Parses a raw query. Returns `None` if it may contain two tokens, because it is unclear which one the server
+    /// reads.
     pub fn parse(text: &'u str) -> Option<Self> {
         let mut query = Self::default();
         let (mut begin, mut at) = (0, 0);

@@ -31,7 +31,7 @@ pub struct RequestSpec<'q> {
     pub asked: &'q Arc<RequestShape<CompactString>>,
     /// The hash of the request shape.
     pub asked_hash: u64,
-    /// The server treats the request as long-running: its duration is a lifetime and not a cost.
+    /// True if the server treats the request as long-running. Its duration is then a lifetime and not a cost.
     pub long_running: bool,
     /// The namespace in the path; empty if there is none.
     pub namespace: &'q str,
@@ -43,15 +43,15 @@ pub struct RequestSpec<'q> {
     pub collection_hash: u64,
     /// The revision in the continue token of a later page.
     pub revision: Option<i64>,
-    /// Query keys that the server ignores: at most [`KEPT_KEYS`], the first in byte order, each cut to a maximum length.
+    /// Query keys that the server ignores: at most [`KEPT_KEYS`], the first in byte order. Longer keys are cut.
     pub unknown_keys: &'q [Box<str>],
     /// The built-in API of the target, if not all releases serve it: an index into `releases::BUILT_IN`.
     pub api: Option<u8>,
 }
 
-/// Ignored keys that are kept as examples.
+/// The maximum number of ignored keys that are kept as examples.
 pub const KEPT_KEYS: usize = 4;
-/// Ignored keys are cut to this length in bytes.
+/// Length limit of an ignored key, in bytes. Longer keys are cut.
 const MAX_KEY: usize = 48;
 
 /// The first keys in byte order, cut to the maximum length, with continue tokens masked.
@@ -92,7 +92,7 @@ pub(super) struct CachedTarget {
     unknown_keys: Vec<Box<str>>,
     field_selector: CompactString,
     label_selector: CompactString,
-    /// The query has a `continue` token.
+    /// True if the query has a `continue` token.
     has_token: bool,
     api: Option<u8>,
 }
@@ -102,7 +102,7 @@ pub(super) struct CachedTarget {
 pub(super) struct ShapeInterner(HashTable<(u64, Arc<RequestShape<CompactString>>)>);
 
 impl ShapeInterner {
-    /// At most this many shapes. A full interner is cleared.
+    /// The maximum number of stored shapes. A full interner is cleared.
     const MAX: usize = 1 << 12;
 
     /// Returns the stored shape that equals `asked`. `hash` is its hash.
@@ -123,7 +123,7 @@ impl ShapeInterner {
 
 impl Default for CachedTarget {
     fn default() -> Self {
-        // A new cache fills thousands of slots with this value.
+        // Shared, because a new cache fills thousands of slots with this value.
         static NONE: LazyLock<CachedTarget> = LazyLock::new(|| {
             let object = ObjectRef::default();
             CachedTarget::without_target(Verb::Other, &object, true, &mut ShapeInterner::default())

@@ -26,7 +26,8 @@ pub struct RowKey {
 }
 
 impl RowKey {
-    /// The key without names, under which this row is counted once there are too many keys. It gets the same verdict.
+    /// The overflow key: this key without names. Its rows have the same verdict. A row counts under it if there are too
+    /// many keys.
     #[must_use]
     pub fn without_names(&self) -> Self {
         Self { asked: Arc::new(self.asked.without_names(self.configured)), ..*self }
@@ -97,19 +98,19 @@ impl Equivalent<RowKey> for RowKeyRef<'_> {
     }
 }
 
-/// What the status of a response says about where the request was served from.
+/// What the response status shows about where the request was served from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum StatusClass {
     /// There is no response yet, or it has no status.
     Unknown,
-    /// The server accepted the request. Statuses that do not change a verdict are folded into this.
+    /// The server accepted the request. Also includes all statuses that do not change a verdict.
     Served,
     /// A status that changes the verdict.
     Status(u16),
 }
 
 impl StatusClass {
-    /// Classifies a status.
+    /// Classifies a status. The classes differ by verb and target.
     #[must_use]
     pub fn from_status<S>(asked: &RequestShape<S>, status: Option<u16>) -> Self {
         let collection = matches!(asked.verb, Verb::List | Verb::Watch | Verb::DeleteCollection);
@@ -119,15 +120,15 @@ impl StatusClass {
             Some(status @ (400 | 401 | 403 | 405 | 406 | 410 | 413 | 415 | 422 | 429)) => {
                 Self::Status(status)
             }
-            // For a collection, 404 means that the resource does not exist. For an object, it means no such object. A bad
-            // resourceVersion may cause 500.
+            // For a collection, 404 means that the resource does not exist. For an object, it means that the object
+            // does not exist. A bad resourceVersion may cause 500.
             Some(404) if collection || non_resource => Self::Status(404),
             Some(500) if collection || asked.verb == Verb::Get => Self::Status(500),
             Some(_) => Self::Served,
         }
     }
 
-    /// The status that verdicts are computed with. Folded statuses share 200.
+    /// The status used to compute verdicts. All statuses of the class `Served` become 200.
     #[must_use]
     pub fn status(self) -> Option<u16> {
         match self {

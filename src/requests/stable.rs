@@ -1,4 +1,4 @@
-//! The hash that names counted things. It is the same in every run.
+//! The hash of clients, rows and names. It is the same in every run.
 
 use std::hash::{Hash, Hasher};
 

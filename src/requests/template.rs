@@ -1,4 +1,5 @@
-//! A target without the names in its path. Each pod, node and lease has its own targets, but they all classify alike.
+//! A target without the names in its path. Each pod, node and lease has its own targets, but all targets with one
+//! template classify alike.
 //!
 //! The naive twin parses each target.
 
@@ -15,7 +16,7 @@ pub(super) struct Template<'u> {
     /// The path before the namespace, between the namespace and the object name, and after the name. A name follows exactly
     /// those pieces that end with a slash.
     pub pieces: [&'u str; 3],
-    /// The path names an object; a namespace counts as one in its own path.
+    /// True if the path names an object. In the path of a namespace, the namespace is the object.
     pub has_name: bool,
     pub query: Query<'u>,
     /// The namespace in the path; empty if there is none.
@@ -23,11 +24,11 @@ pub(super) struct Template<'u> {
     pub path: &'u str,
 }
 
-/// Path segments that matter: prefix, group, version, `namespaces`, namespace, resource and name.
+/// The number of path segments that matter: prefix, group, version, `namespaces`, namespace, resource and name.
 const MOST: usize = 7;
 
 impl<'u> Template<'u> {
-    /// Parses a target; `None` if its path is not plain.
+    /// Parses a target. Returns `None` if its path is not plain.
     pub fn parse(target: &'u str) -> Option<Self> {
         // A target with a host does not begin with its path.
         let first = match target.as_bytes() {
@@ -92,7 +93,7 @@ impl Slashes {
             }));
             let found = |byte: u8| bytes.simd_eq(u8x16::splat(byte)).to_bitmask();
             let query = found(b'?');
-            // The bits before the first `?`.
+            // Selects the bits before the first `?`.
             let in_path = query.wrapping_sub(1) & !query;
             if found(b'%') & in_path != 0 {
                 return None;

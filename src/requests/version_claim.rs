@@ -16,15 +16,15 @@ use crate::k8s::{AddressClass, AgentProduct, Identity, Kind, KubeVersion, Verb};
 pub enum ClaimSource {
     /// The apiserver's own loopback client. It calls only its own server, so the log is from that server.
     Loopback,
-    /// A start line in the apiserver's own log.
+    /// A start line in an apiserver's own log.
     StartLine,
-    /// An apiserver of the cluster, which may be another one than the log's.
+    /// An apiserver of the cluster. It may be another apiserver than the one that wrote the log.
     ApiServer,
     ControllerManager,
     Scheduler,
     Kubelet,
     KubeProxy,
-    /// A user agent of one of these components in an access log, without proof.
+    /// An access log contains a user agent of one of these components, but no proof.
     Unconfirmed,
 }
 
@@ -33,7 +33,7 @@ pub enum ClaimSource {
 pub struct VersionClaim {
     pub by: ClaimSource,
     pub version: KubeVersion,
-    /// A hash of the node, user or address that claims it.
+    /// A hash of the node, user or address that claims the version.
     pub instance: u64,
     /// For [`ClaimSource::Unconfirmed`]: the component that the user agent names.
     claimed: Option<ClaimSource>,
@@ -108,8 +108,8 @@ impl VersionClaim {
     }
 }
 
-/// Whether a served request needs the rights of this component: it renews the component's lease or a node's lease, or it
-/// writes a node's status.
+/// Whether only this component has the rights for a served request: it renews the component's lease or a node's lease,
+/// or it writes a node's status.
 fn may_only(component: ClaimSource, request: &Request<'_>) -> bool {
     let asked = request.asked();
     let is_served = request.status.is_some_and(|status| (200..300).contains(&status));
