@@ -49,17 +49,17 @@ pub struct ClientSummary {
     pub key: Option<ClientKey>,
     /// The nodes on which it ran.
     pub nodes: DistinctSet,
-    /// For kubelets: the names of their nodes. Includes only instances with a history.
+    /// For kubelets: the names of their nodes. Contains only instances with a history.
     pub kubelets: Vec<CompactString>,
     /// The pods to which its tokens are bound.
     pub pods: DistinctSet,
     /// The workloads of these pods.
     pub workloads: DistinctSet,
-    /// The namespaces of its requests, except for requests for its own upkeep.
+    /// The namespaces of the client's requests. Requests for its own upkeep do not count.
     pub namespaces: DistinctSet,
     /// The products of its user agents, by name.
     pub agents: BTreeMap<String, Agent>,
-    /// Its request shapes. Clients with equal shapes share the keys.
+    /// The client's request shapes. Clients with equal shapes share the keys.
     pub entries: BTreeMap<Arc<ShapeKey>, ShapeSummary>,
 }
 
@@ -88,7 +88,7 @@ impl ClientSummary {
         self.key.as_ref()?.impersonator.as_deref()
     }
 
-    /// The client library of a product, if its user agents show it.
+    /// The client library of a product, if the product's user agents show it.
     #[must_use]
     pub fn library(&self, product: &str) -> Library {
         self.agents.get(product).map_or(Library::Unknown, |agent| agent.library)
@@ -116,7 +116,7 @@ impl ClientSummary {
             _ if library.is_command() || is_cron_job => Job::Yes,
             (Some((known, _)), _) if known.kind.is_job() => Job::Yes,
             (_, Running::Ends) => Job::Yes,
-            // A known product that keeps running, or a component of the cluster itself.
+            // A known product that keeps running, or a component of the cluster itself, is not a job.
             (Some(_), _) => Job::No,
             _ if matches!(library, Library::ControlPlane | Library::Kubelet) => Job::No,
             (None, Running::LikelyEnds) => Job::Likely,

@@ -24,8 +24,8 @@ impl JudgedClients {
         }
     }
 
-    /// The single LISTs that may have read a collection from etcd. They come from instances with a history, and from the
-    /// costliest requests of each row.
+    /// The LISTs that may have read a collection from etcd, one by one. They come from instances with a history, and
+    /// from the costliest requests of each row.
     fn lists_under_way(&self) -> impl Iterator<Item = ListUnderWay<'_>> {
         let rows =
             self.clients.iter().enumerate().flat_map(|(index, client)| {

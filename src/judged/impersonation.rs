@@ -22,12 +22,12 @@ fn shape_id(key: &ShapeKey) -> ShapeId {
     (verb, key.resource.clone(), key.subresource.clone(), Arc::clone(&key.parameters))
 }
 
-/// The number of RequestReceived events that a row lacks.
+/// How many RequestReceived events a row has too few.
 fn missing(one: &ProductRow) -> u64 {
     one.row.requests(false).saturating_sub(one.row.received)
 }
 
-/// The number of RequestReceived events that a row has in excess of its requests.
+/// How many RequestReceived events a row has too many.
 fn spare(one: &ProductRow) -> u64 {
     one.row.received.saturating_sub(one.row.requests(false))
 }

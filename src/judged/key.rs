@@ -17,18 +17,18 @@ pub struct ShapeKey {
     /// The resource with its group, or the class of a path that is not a resource.
     pub resource: Option<Arc<str>>,
     pub subresource: Option<Arc<str>>,
-    /// The scope of the path.
+    /// The scope of the request path.
     pub scope: Option<Scope>,
     /// The list options, by kind of value.
     pub parameters: Arc<str>,
-    /// The list options that the ignored keys likely mean.
+    /// The list options that clients likely meant with the ignored keys.
     pub misspelled: Vec<String>,
     pub served_from: ServedFrom,
-    /// If `served_from` is `depends`: the most frequent case.
+    /// If `served_from` is `depends`: where most of these requests are served from.
     pub likely: Option<ServedFrom>,
     /// Whether the server honors the limit.
     pub limit: LimitVerdict,
-    /// The status with which the server refuses the request.
+    /// The status with which the server refuses such requests.
     pub rejected: Option<u16>,
     /// The verdict's code.
     pub reason: &'static str,
@@ -67,7 +67,6 @@ impl ShapeKey {
         Self::new(asked, judge(server, &asked.as_borrowed(), status), server.version)
     }
 
-    /// The key of the overflow row.
     pub(super) fn folded(version: KubeVersion) -> Self {
         Self {
             verb: None,
@@ -85,20 +84,22 @@ impl ShapeKey {
         }
     }
 
-    /// Whether requests are read from etcd; for `depends`, in most cases.
+    /// Whether such requests are read from etcd. For `depends`, whether most of them are.
     #[must_use]
     pub fn is_from_etcd(&self) -> bool {
         self.likely.unwrap_or(self.served_from) == ServedFrom::Etcd
     }
 
-    /// Whether requests count as reads from etcd: LISTs and GETs read from etcd, with any result. A request that the server
-    /// refuses before it calls etcd does not count. A WATCH does not count either, even if it reads from etcd.
+    /// Whether such requests count as reads from etcd. LISTs and GETs that are read from etcd count, with any result. A
+    /// request that the server refuses before it calls etcd does not count. A WATCH never counts, even if it reads from
+    /// etcd.
     #[must_use]
     pub fn reads_etcd(&self) -> bool {
         self.is_from_etcd() && matches!(self.verb, Some(Verb::List | Verb::Get))
     }
 
-    /// Whether the shape is worth showing: it is read from etcd, or the server ignored its limit or a parameter.
+    /// Whether such requests are worth showing: they are read from etcd, or the server ignored their limit or a
+    /// parameter.
     #[must_use]
     pub fn is_costly(&self) -> bool {
         let etcd = self.served_from == ServedFrom::Etcd || self.likely == Some(ServedFrom::Etcd);

@@ -13,7 +13,7 @@ use crate::ledger::Row;
 /// The unit of load. A report uses one unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LoadUnit {
-    /// Microseconds of request time.
+    /// Microseconds that the server takes for requests.
     #[default]
     RequestMicros,
     Objects,
@@ -34,7 +34,7 @@ impl LoadUnit {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Measure {
     pub unit: LoadUnit,
-    /// The log holds RequestReceived events only: each counts as a request.
+    /// True if the log contains only RequestReceived events. Each of them then counts as a request.
     pub received_only: bool,
 }
 
@@ -45,7 +45,7 @@ pub struct Load {
     pub amount: u64,
     /// Whether the amount is exact, a bound or an estimate.
     pub bound: Bound,
-    /// Writes to etcd.
+    /// The number of writes to etcd.
     pub etcd_writes: u64,
 }
 
@@ -74,9 +74,9 @@ impl Measure {
         }
     }
 
-    /// Writes to etcd: creates, updates, patches and deletes of stored resources and of their subresources. Requests with a 4xx
-    /// or 5xx status and dry runs (`dryRun=All`) do not count. A DELETECOLLECTION counts as one write, because the log does not
-    /// say how many objects it deleted.
+    /// The number of writes to etcd: creates, updates, patches and deletes of stored resources and of their
+    /// subresources. Requests with a 4xx or 5xx status and dry runs (`dryRun=All`) do not count. A DELETECOLLECTION
+    /// counts as one write, because the log does not show how many objects it deleted.
     #[must_use]
     pub fn etcd_writes(self, key: &ShapeKey, entry: &ShapeSummary, row: &Row) -> u64 {
         let is_dry_run = entry.asked.as_ref().is_some_and(|asked| asked.options.dry_run);
@@ -87,7 +87,7 @@ impl Measure {
     }
 }
 
-/// The requests of a row without a known 4xx or 5xx status.
+/// The number of requests of a row without a known 4xx or 5xx status.
 pub(super) fn served(row: &Row, received_only: bool) -> u64 {
     let failed = row.statuses.count(|status| matches!(status / 100, 4 | 5));
     row.requests(received_only).saturating_sub(failed)

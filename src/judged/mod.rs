@@ -48,17 +48,17 @@ pub struct JudgedClients {
     pub server: Server,
     /// How certain the version is.
     pub version: Doubt,
-    /// The log holds RequestReceived events only.
+    /// True if the log contains only RequestReceived events.
     pub received_only: bool,
-    /// Namespaced resources: those with a namespace in the path of a request.
+    /// The namespaced resources: a request has a namespace in its path.
     pub namespaced: BTreeSet<String>,
     /// Slow reads in etcd's log, matched to the clients' LISTs. Empty without such a log.
     pub slow_reads: etcd::Matched,
-    /// How much of the request history the patterns cover.
+    /// How many instances and requests the patterns were computed from, by kind of request.
     pub followed: AllFollowed,
-    /// Nodes in the log: the largest number of nodes of one client.
+    /// The number of nodes in the log: the largest number of nodes that one client ran on.
     pub nodes: u64,
-    /// Nodes of the cluster: from the inventory, else from the log.
+    /// The number of nodes in the cluster: from the inventory, or else from the log.
     pub cluster_nodes: u64,
     pub measure: Measure,
 }
@@ -67,7 +67,7 @@ pub struct JudgedClients {
 struct Measures<'a> {
     /// The server for each version index.
     servers: &'a [Server],
-    /// The possible releases.
+    /// The releases that the server may have.
     version: Doubt,
     prices: Option<Prices<'a>>,
     /// For each namespace, the number of objects that the log names.
@@ -76,7 +76,7 @@ struct Measures<'a> {
     verdicts_by_shape: Mutex<HashMap<Arc<RequestShape<CompactString>>, Vec<CachedVerdict>, FxBuildHasher>>,
 }
 
-/// Version index, status, and the verdict for both.
+/// The version index and the status, and the verdict for both.
 type CachedVerdict = (u8, Option<u16>, KeyedVerdict);
 
 /// Verdicts are cached for at most this many request shapes.
@@ -88,7 +88,7 @@ struct KeyedVerdict {
     key: Arc<ShapeKey>,
     verdict: Verdict,
     certainty: Certainty,
-    /// The server served a request that the model refuses.
+    /// True if the server served a request that the model refuses.
     against_model: bool,
 }
 
@@ -212,7 +212,7 @@ impl JudgedClients {
         load
     }
 
-    /// The requests of a row without a known 4xx or 5xx status.
+    /// The number of requests of a row without a known 4xx or 5xx status.
     fn served(&self, row: &Row) -> u64 {
         load::served(row, self.received_only)
     }
@@ -241,7 +241,8 @@ impl JudgedClients {
         products.extend(other_products.map(|product| (OTHER_PRODUCTS.into(), product)));
         for (name, product) in products {
             summary.add_agent(&name, &product.example, running(stable_hash(&*name)));
-            // Rows that differ only in the response share one pattern. It is reported at the row with most requests.
+            // Rows that differ only in the response class share one pattern. The pattern is reported at the row with
+            // the most requests.
             let ProductRows { rows, overflow } = ProductRows::of(product, self.received_only);
             let rows = rows.into_iter().map(|(shape, row)| (Some(shape), row));
             let product = stable_hash(&*name);
@@ -334,7 +335,8 @@ impl JudgedClients {
         }
     }
 
-    /// Sets the cost of a row. A request with a 4xx status read no collection. A request with a 5xx status sent no objects.
+    /// Sets the cost of a row. A request with a 4xx status did not read a collection. For a request with a 5xx status,
+    /// the server sent no objects.
     fn price(&self, one: &mut ProductRow, work: &Work) {
         let failed = one.row.statuses.count(|status| status / 100 == 5);
         let served = self.served(&one.row);

@@ -1,4 +1,4 @@
-//! Counts how many pages a client reads for each paginated LIST of a collection: a first page and its later pages.
+//! Counts how many pages a client reads for a paginated LIST of a collection: the first page and the later pages.
 
 use std::collections::HashMap;
 
@@ -37,7 +37,7 @@ impl Pagination {
         pagination
     }
 
-    /// The number of paginated LISTs and of their pages, if the log holds later pages.
+    /// The number of paginated LISTs, and the number of their pages. `None` if the log has no later pages.
     pub(super) fn pages_of(&self, shape: &RowKey) -> Option<(u64, u64)> {
         let pages = self.0.get(&key(shape)).filter(|pages| pages.further > 0)?;
         let lists = pages.first.max(pages.chains);

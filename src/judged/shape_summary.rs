@@ -14,19 +14,20 @@ use crate::patterns::{ListInterval, Pattern};
 /// The requests of a client in one shape.
 #[derive(Debug)]
 pub struct ShapeSummary {
-    /// The request shape of one of the rows. Differences between the rows affect neither the text nor the verdict.
+    /// The request shape of one of the rows. The rows may differ, but not in the text or the verdict.
     pub asked: Option<Arc<RequestShape<CompactString>>>,
     pub verdict: Option<Verdict>,
-    /// The lowest certainty of the rows that have requests, or else of all rows. The first field says whether a row has
-    /// requests. Rows are merged by the maximum of this pair, so their order does not matter.
+    /// The lowest certainty of the rows that have requests. If no row has requests, the lowest certainty of all rows.
+    /// The first field is true if a row has requests. A merge takes the maximum of these pairs, so the order of the
+    /// rows does not matter.
     pub(super) certainty: (bool, Certainty),
-    /// The durations are lifetimes.
+    /// True if the durations are lifetimes.
     pub long_running: bool,
     /// How the server's measurements agree with the verdict.
     pub agreement: Agreement,
-    /// The cost of the costliest request; `None` without an inventory.
+    /// The cost of the most expensive request. `None` without an inventory.
     pub work: Option<Box<Work>>,
-    /// The counts by product, sorted by name. Most shapes have one product, and a node of a `BTreeMap` would use the memory of
+    /// The counts by product, sorted by name. Most shapes have one product. A `BTreeMap` would allocate memory for
     /// eleven.
     pub rows: Vec<ProductRow>,
 }
@@ -40,13 +41,13 @@ pub struct ProductRow {
     pub agreement: Agreement,
     /// The pattern of the requests over time.
     pub pattern: Option<Box<Pattern>>,
-    /// The LISTs of followed instances; empty without etcd's log.
+    /// The LISTs of instances with a history. Empty without etcd's log.
     pub lists: Vec<ListInterval>,
     /// The slow reads in etcd's log that overlap these LISTs.
     pub slow_reads: Box<[etcd::SlowRead]>,
     /// The cost of the requests; `None` without an inventory.
     pub cost: Option<Box<Cost>>,
-    /// The cost by the minute in which requests began; `None` without an inventory, or without cost.
+    /// The cost by the minute in which requests began. `None` without an inventory, or if the requests cost nothing.
     pub minutes: Option<Box<Minutes>>,
 }
 
@@ -58,7 +59,7 @@ impl ShapeSummary {
         page_limit(&asked.options, &self.verdict?)
     }
 
-    /// The numbers of RequestReceived events and of ended requests.
+    /// The number of RequestReceived events, and the number of ended requests.
     #[must_use]
     pub fn arrived_and_ended(&self) -> (u64, u64) {
         let rows = self.rows.iter().map(|one| &one.row);

@@ -46,7 +46,7 @@ pub(crate) fn scope(target: &Target<CompactString>) -> Option<Scope> {
     }
 }
 
-/// The list options as a query. Values that differ by request are left out.
+/// The list options as a query string. Values that differ between requests are omitted.
 pub(crate) fn parameters(asked: &RequestShape<CompactString>) -> String {
     let options = &asked.options;
     let mut words: Vec<String> = Vec::new();
@@ -112,7 +112,7 @@ fn field_selector(options: &Options) -> Option<&'static str> {
     })
 }
 
-/// The list options that the ignored keys likely mean.
+/// The list options that clients likely meant with the ignored keys.
 pub(crate) fn misspelled(asked: &RequestShape<CompactString>) -> Vec<String> {
     let keys = LIST_OPTION_KEYS.iter().enumerate();
     keys.filter(|(index, _)| asked.options.misspelled & (1 << index) != 0)

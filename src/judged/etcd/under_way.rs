@@ -9,11 +9,11 @@ use crate::ledger::etcd::SlowRange;
 /// The largest difference between the clocks of etcd and the apiserver, in microseconds. It is used only for reads that
 /// overlap no LIST, because clocks on one host or with NTP hardly differ.
 pub const SLACK: i64 = 1_000_000;
-/// A LIST covers a read even if it seems to begin this much later or to end this much earlier, in microseconds. NTP leaves
-/// such differences between hosts, and etcd logs milliseconds.
+/// In microseconds. A LIST covers a read even if the LIST seems to begin this much after the read, or to end this much
+/// before it. NTP leaves such differences between hosts, and etcd logs milliseconds.
 const JITTER: i64 = 100_000;
 
-/// The server enlarges pages up to this size.
+/// The page size up to which the server enlarges pages.
 ///
 /// Source: k8s.io/apiserver `pkg/storage/etcd3/store.go:maxLimit`.
 const MAX_PAGE: u64 = 10_000;
@@ -23,7 +23,7 @@ const MAX_PAGE: u64 = 10_000;
 pub struct ListUnderWay<'a> {
     /// Index of the client in [`JudgedClients::clients`](super::JudgedClients::clients).
     pub client: usize,
-    /// Index of its row among the rows of all clients.
+    /// Index of the LIST's row among the rows of all clients.
     pub row: usize,
     /// The resource's name in reports.
     pub resource: &'a str,
@@ -35,9 +35,9 @@ pub struct ListUnderWay<'a> {
     pub in_namespace: Option<bool>,
     /// A hash of the namespace ([`namespace_hash`](crate::requests::namespace_hash)); 0 if unknown.
     pub namespace: u32,
-    /// Its limit; `None` if unknown.
+    /// The limit of the LIST; `None` if unknown.
     pub limit: Option<Limit>,
-    /// It has a selector.
+    /// True if the LIST has a selector.
     pub selects: bool,
 }
 
@@ -46,9 +46,9 @@ pub struct ListUnderWay<'a> {
 pub struct SlowRead {
     /// Index of the read in [`Matched::ranges`].
     pub range: usize,
-    /// The match of the best matching LIST.
+    /// How well the best LIST of the client matches the read.
     pub nearness: Nearness,
-    /// No other client has a LIST that matches as well.
+    /// True if no other client has a LIST that matches the read as well.
     pub alone: bool,
 }
 
@@ -57,7 +57,8 @@ pub struct SlowRead {
 pub struct SlowReads {
     /// Slow reads. A read that matches LISTs of several clients counts for each client.
     pub reads: u64,
-    /// Reads that began and ended while one LIST ran. Only such a LIST can have waited for the read.
+    /// Reads that began and ended while one LIST of the client ran. Only such a LIST can have waited for the whole
+    /// read.
     pub covered: u64,
     /// Bytes of the covered reads.
     pub covered_bytes: u64,
@@ -74,7 +75,7 @@ pub struct Matched {
     pub ranges: Vec<SlowRange>,
     /// The slow reads of each client and resource.
     pub clients: BTreeMap<(usize, String), Vec<SlowRead>>,
-    /// By the resource's name in etcd's log: the number of slow reads, and of those that match a client.
+    /// By the resource's name in etcd's log: the number of slow reads, and how many of them match a client.
     pub resources: BTreeMap<String, (u64, u64)>,
 }
 
@@ -97,10 +98,11 @@ impl ListUnderWay<'_> {
         }
     }
 
-    /// Whether the LIST may cause this read. Namespace and page size must fit.
+    /// Whether the LIST may cause this read. Namespace and page size must match.
     ///
-    /// Source: k8s.io/apiserver `pkg/storage/etcd3/store.go:GetList`. It reads pages only if the LIST has a limit, and of that
-    /// size. If a selector leaves too few objects of a page, the next page is twice as large, up to `maxLimit`.
+    /// Source: k8s.io/apiserver `pkg/storage/etcd3/store.go:GetList`. The server reads pages only if the LIST has a
+    /// limit, and a page has the size of the limit. If a selector leaves too few objects of a page, the next page is
+    /// twice as large, up to `maxLimit`.
     fn may_read(&self, range: &SlowRange) -> bool {
         let is_other = self.namespace != range.namespace && self.namespace != 0 && range.namespace != 0;
         let scope = self.in_namespace.is_none_or(|own| own == range.in_namespace)
@@ -203,7 +205,7 @@ impl Nearness {
     }
 }
 
-/// By client, resource name and row: the match of the best matching LIST.
+/// How well the best LIST matches, by client, resource name and row.
 type NearClients<'a> = BTreeMap<(usize, &'a str, usize), Nearness>;
 
 /// The slow reads of one resource.
@@ -221,7 +223,7 @@ impl<'a> ResourceReads<'a> {
         self.longest = self.all.iter().map(|(_, range, _)| range.took_micros).max().unwrap_or(0);
     }
 
-    /// Adds a LIST to the reads that it matches.
+    /// Finds the reads that a LIST matches, and adds the LIST to them.
     fn meet(&mut self, list: &ListUnderWay<'a>) {
         let first = self.all.partition_point(|(_, range, _)| range.ended < list.from.saturating_sub(SLACK));
         let latest = list.to.saturating_add(SLACK).saturating_add_unsigned(self.longest);
@@ -238,7 +240,7 @@ impl<'a> ResourceReads<'a> {
 }
 
 impl Matched {
-    /// Counts distinct slow reads; `None` if there are none.
+    /// Counts slow reads without repetitions. Returns `None` if there are none.
     #[must_use]
     pub fn count<'r>(&self, reads: impl IntoIterator<Item = &'r SlowRead>) -> Option<SlowReads> {
         let mut all: BTreeMap<usize, (Nearness, bool)> = BTreeMap::new();
@@ -262,7 +264,8 @@ impl Matched {
         })
     }
 
-    /// The clients with slow reads of a resource, each with the client's name for it. `stored` is the name in etcd's log.
+    /// Iterates over the clients with slow reads of a resource: the client, its name for the resource, and the reads.
+    /// `stored` is the resource's name in etcd's log.
     pub fn of_resource(&self, stored: &str) -> impl Iterator<Item = (usize, &str, &[SlowRead])> {
         let clients =
             self.clients.iter().filter(move |((_, name), _)| storage_key::stored_name(name) == stored);

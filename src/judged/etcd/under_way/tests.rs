@@ -41,7 +41,8 @@ fn matched<'a>(
     under_way(ranges, lists).0
 }
 
-/// Client, resource, and the counts: all reads, covered reads, reads of this client alone, bytes of the worst.
+/// For each client and resource, four numbers: all reads, covered reads, reads of this client alone, and bytes of the
+/// worst read.
 fn counts(matched: &Matched) -> Vec<(usize, &str, [u64; 4])> {
     let clients = matched.clients.iter();
     clients
@@ -101,7 +102,7 @@ fn list_that_covers_a_read_ranks_above_one_that_overlaps() {
         list(0, "pods", 55, 56),
     ];
     let matched = self::matched(ranges.iter(), lists.into_iter());
-    // The worst read of a client is one that its LIST covers, even if a costlier read only overlaps.
+    // The worst read of a client is a read that one of its LISTs covers, even if a costlier read only overlaps.
     let of = [(0, "pods", [3, 1, 1, 70]), (1, "pods", [1, 1, 0, 70]), (2, "pods", [2, 1, 1, 30])];
     assert_eq!(counts(&matched), of);
     let mut late = list(0, "pods", 10, 20);
