@@ -10,7 +10,8 @@ use crate::k8s::{KubeVersion, Mark};
 use crate::ledger::{Presence, Sign, VersionEvidence};
 use crate::requests::ClaimSource;
 
-/// How far a fact is trusted, the most trusted first. A fact that contradicts more trusted ones is reported but not used.
+/// How far a fact is trusted, the most trusted first. kubetoll reports a fact that contradicts more trusted ones, but
+/// does not use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Trust {
     /// The server states its version.
@@ -23,7 +24,7 @@ pub(super) enum Trust {
     Nodes,
     /// A setting of the server may be the cause instead.
     Settings,
-    /// Latency annotations.
+    /// The latency annotations of requests agree only with the verdicts of some releases.
     Measured,
 }
 
@@ -34,42 +35,42 @@ pub struct Fact {
     pub text: String,
     /// The source files that show it; empty if it comes from all of them together.
     pub sources: Vec<u32>,
-    /// The releases that fit it.
+    /// The releases that are consistent with the fact.
     pub allows: Releases,
     pub(super) trust: Trust,
-    /// Only a few nodes state it.
+    /// True if only a few nodes claim the version.
     pub(super) is_rare: bool,
-    /// When the log shows it.
+    /// When the log contains evidence of the fact.
     pub(super) presence: Presence,
 }
 
 impl Fact {
-    /// The releases that fit it, in words.
+    /// The releases that are consistent with the fact, as text.
     #[must_use]
     pub fn fits(&self) -> String {
         let modeled = self.allows.and(&Releases::modeled());
         if modeled.is_empty() { self.allows.to_string() } else { modeled.to_string() }
     }
 
-    /// The modeled releases that do not fit it.
+    /// The releases in the model that are not consistent with the fact.
     #[must_use]
     pub fn excludes(&self) -> Releases {
         self.allows.others().and(&Releases::modeled())
     }
 
-    /// Whether any release of the set fits it.
+    /// Whether any release of the set is consistent with the fact.
     pub(super) fn fits_any(&self, set: &Releases) -> bool {
         !self.allows.and(set).is_empty()
     }
 }
 
-/// A version is rare if at most one kubelet in this many has it.
+/// A version is rare if at most one out of this many kubelets has it.
 const RARE: usize = 10;
 
 /// The hashes of instances, each with the version that it claims.
 type InstanceVersions = Vec<(u64, KubeVersion)>;
 
-/// The version evidence of all sources, or of one.
+/// Evidence of the server's version, from all sources or from one source.
 #[derive(Debug, Default)]
 pub(super) struct Evidence {
     stated: Vec<(ClaimSource, u32, KubeVersion, Presence)>,
@@ -99,7 +100,7 @@ impl Evidence {
         sources
     }
 
-    /// When components of this kind claimed versions of a minor.
+    /// When components of this kind claimed a version with this minor.
     fn presence(&self, wanted: ClaimSource, minor: u16) -> Presence {
         let of_minor =
             self.stated.iter().filter(|(by, _, version, _)| *by == wanted && version.minor == minor);
@@ -125,7 +126,7 @@ pub(super) struct VersionFacts {
 }
 
 impl VersionFacts {
-    /// Derives facts from the evidence. A gate that the user sets proves nothing.
+    /// Derives the facts from the evidence. A gate that the user sets proves nothing about the release.
     pub fn new(evidence: &Evidence, server: &Server) -> Self {
         let mut stated: BTreeMap<ClaimSource, BTreeSet<KubeVersion>> = BTreeMap::new();
         let mut exact: BTreeMap<(ClaimSource, KubeVersion), (Vec<u32>, Presence)> = BTreeMap::new();
@@ -170,14 +171,15 @@ impl VersionFacts {
     }
 
     fn sort(&mut self) {
-        // The newest version of nodes first: a node is never newer than the server, but may be older than supported.
+        // Facts from nodes are sorted by version, newest first. A node is never newer than the server, but it may be
+        // older than the skew policy supports.
         self.all.sort_by(|a, b| {
             let oldest = |fact: &Fact| std::cmp::Reverse(fact.allows.hull().map(|(first, _)| first));
             (a.trust, a.is_rare, oldest(a), &a.text).cmp(&(b.trust, b.is_rare, oldest(b), &b.text))
         });
     }
 
-    /// The facts that narrow the set.
+    /// The facts that exclude releases of the model.
     pub fn listed(&self) -> Vec<Fact> {
         self.all.iter().filter(|fact| !fact.excludes().is_empty()).cloned().collect()
     }
@@ -188,7 +190,7 @@ impl VersionFacts {
         own.map(|(instance, _)| instance).collect::<BTreeSet<_>>().len()
     }
 
-    /// The best estimate within a set, its source, and the source in words.
+    /// The best estimate within a set of releases, the source of the estimate, and this source as text.
     pub fn estimate(&self, set: &Releases) -> (KubeVersion, VersionSource, String) {
         for (by, from, words) in [
             (ClaimSource::Loopback, VersionSource::LoopbackUserAgent, "the server's own client states it"),
@@ -224,8 +226,8 @@ impl VersionFacts {
     }
 }
 
-/// The most frequent minor within the set, as its newest claimed release, and the number of its instances. On a tie, the
-/// newest minor.
+/// The minor version with the most instances, if the set contains it. Returns its newest claimed release, and the
+/// number of instances. If several minors are equally frequent, the newest one wins.
 fn most_frequent(claims: &InstanceVersions, set: &Releases) -> Option<(KubeVersion, usize)> {
     let mut minors: BTreeMap<u16, (BTreeSet<u64>, Option<KubeVersion>)> = BTreeMap::new();
     for (instance, version) in claims {
@@ -238,7 +240,8 @@ fn most_frequent(claims: &InstanceVersions, set: &Releases) -> Option<(KubeVersi
     best.and_then(|(_, (instances, newest))| Some((newest?, instances.len())))
 }
 
-/// The nearest release of the set with the same minor. The server's patch release may differ from a node's.
+/// The release of the set that is nearest to `stated` and has the same minor. The server's patch release may differ
+/// from a node's.
 fn nearest(set: &Releases, stated: KubeVersion) -> Option<KubeVersion> {
     if set.contains(stated) {
         return Some(stated);
@@ -257,7 +260,7 @@ fn counted(count: usize, noun: &str) -> String {
     }
 }
 
-/// The fact that follows from a version claim of a control plane component.
+/// Creates the fact that follows from the version claim of a control plane component.
 fn claim_fact(by: ClaimSource, version: KubeVersion, sources: Vec<u32>, presence: Presence) -> Option<Fact> {
     let (who, allows, trust) = match by {
         ClaimSource::Loopback => {
@@ -280,7 +283,7 @@ fn claim_fact(by: ClaimSource, version: KubeVersion, sources: Vec<u32>, presence
     Some(Fact { text: format!("{who} {version}"), sources, allows, trust, is_rare: false, presence })
 }
 
-/// The facts that follow from kubelets or kube-proxies, one for each minor.
+/// Creates the facts that follow from kubelets or kube-proxies, one for each minor version.
 fn node_facts(by: ClaimSource, evidence: &Evidence) -> Vec<Fact> {
     let mut minors: BTreeMap<u16, Vec<(u64, u32, KubeVersion)>> = BTreeMap::new();
     for (_, instance, source, version) in evidence.instances.iter().filter(|(of, ..)| *of == by) {
@@ -375,7 +378,7 @@ fn watch_list(is_on: bool) -> Releases {
     minors.reduce(|all, one| all.or(&one)).unwrap_or_else(Releases::all)
 }
 
-/// The text of a mark, and the releases that write it.
+/// What a mark shows, as text, and the releases that write it.
 fn mark_releases(mark: Mark) -> (&'static str, Releases) {
     match mark {
         Mark::LatencyAnnotation => (

@@ -1,13 +1,14 @@
-//! Splits contradicting facts into groups, one for each server, and checks whether the servers follow each other in time.
+//! Splits contradicting facts into groups, one for each server. Also checks whether the servers replaced one another
+//! over time.
 
 use super::facts::{Fact, Trust, VersionFacts};
 use crate::apiserver::Releases;
 use crate::ledger::{Change, Presence};
 
-/// A log is split into at most this many servers.
+/// The maximum number of servers into which a log is split.
 const MAX_SERVERS: usize = 8;
 
-/// Facts that fit one server, and the releases that fit them all.
+/// Facts that are consistent with one server, and the releases that are consistent with all of them.
 #[derive(Debug, Clone)]
 pub(super) struct FactGroup<'a> {
     pub set: Releases,
@@ -15,7 +16,7 @@ pub(super) struct FactGroup<'a> {
 }
 
 impl<'a> FactGroup<'a> {
-    /// Moves the facts that fit together with `seed` out of `rest`. Earlier facts take precedence.
+    /// Moves `seed`, and the facts that can be true together with it, out of `rest`. Earlier facts take precedence.
     fn take(rest: &mut Vec<&'a Fact>, seed: &'a Fact) -> Self {
         let mut group = Self { set: seed.allows.clone(), facts: vec![seed] };
         rest.retain(|fact| {
@@ -47,13 +48,14 @@ impl<'a> FactGroup<'a> {
 pub(super) struct FactGroups<'a> {
     /// At least one group. No two groups share a release.
     pub servers: Vec<FactGroup<'a>>,
-    /// Facts that contradict more trusted ones because of a setting or an unsupported node.
+    /// Facts that contradict more trusted facts, but do not prove another server. The cause is a setting or an
+    /// unsupported node.
     contradictions: Vec<&'a Fact>,
 }
 
 impl VersionFacts {
-    /// Groups the facts by server. A fact that contradicts more trusted ones belongs to another server, unless a setting or an
-    /// unsupported node may be its cause.
+    /// Groups the facts by server. If a fact contradicts a more trusted fact, it describes another server. But if a
+    /// setting or an unsupported node may explain the contradiction, it is not used.
     pub fn groups(&self) -> FactGroups<'_> {
         let mut rest: Vec<&Fact> = self.all.iter().collect();
         let Some(seed) = rest.first().copied() else {
@@ -76,15 +78,15 @@ impl VersionFacts {
             Trust::Stated => true,
             _ if first.is_stated() => false,
             Trust::Shown | Trust::ControlPlane => true,
-            // A few nodes may have an unsupported version.
+            // A few nodes may have a version that the server does not support.
             Trust::Nodes => !fact.is_rare,
-            // The log shows both responses to the same request.
+            // The log has both responses to the same request, so a setting alone cannot explain them.
             Trust::Settings => self.all.iter().any(|other| other.allows == fact.allows.others()),
             Trust::Measured => false,
         }
     }
 
-    /// When the log shows facts that fit `set` and not `other`.
+    /// When the log contains facts that are consistent with `set` and not with `other`.
     fn presence_of(&self, set: &Releases, other: &Releases) -> Presence {
         let mut presence = Presence::default();
         for fact in self.all.iter().filter(|fact| fact.fits_any(set) && !fact.fits_any(other)) {
@@ -93,8 +95,8 @@ impl VersionFacts {
         presence
     }
 
-    /// The servers in the order of time, each with its change from the server before. `None` if their evidence overlaps too
-    /// much.
+    /// The servers in the order of time. Each comes with the change from the server before it. Returns `None` if their
+    /// evidence overlaps too much.
     pub fn in_time(&self, servers: &[FactGroup<'_>]) -> Option<Vec<(Change, usize)>> {
         let presence = |one: usize, other: usize| self.presence_of(&servers[one].set, &servers[other].set);
         let others = |one: usize| (0..servers.len()).filter(move |other| *other != one);
@@ -112,7 +114,7 @@ impl VersionFacts {
         Some(changes)
     }
 
-    /// The facts that fit `set` and exclude one of `others`, the most trusted first.
+    /// The facts that are consistent with `set` and exclude one of `others`. The most trusted facts are first.
     pub fn that_show<'f>(
         &'f self,
         set: &'f Releases,

@@ -9,10 +9,10 @@ use crate::apiserver::{Releases, RequestShape, ServedFrom, Server, epochs, judge
 use crate::k8s::{EtcdVersion, Verb};
 use crate::ledger::{Clients, Observed, Presence, ServerTimeline, TimelineVersion};
 
-/// Fewer contradictions prove nothing: a watch cache that is still filling causes some.
+/// The minimum number of contradictions that prove something. A watch cache that is still filling causes a few.
 const LEAST: u64 = 5;
 
-/// The server's measurements of one request shape. All requests succeeded.
+/// The server's measurements for one request shape. All requests succeeded.
 #[derive(Debug)]
 pub(super) struct MeasuredRow {
     asked: Arc<RequestShape<CompactString>>,
@@ -33,7 +33,7 @@ pub(super) fn rows(clients: &mut Clients) -> Vec<MeasuredRow> {
     rows
 }
 
-/// Measurements against and for a release. Ordered by contradictions first.
+/// The number of measurements that contradict or support a release. The order compares contradictions first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct ReleaseSupport {
     against: u64,
@@ -61,14 +61,16 @@ fn support(rows: &[MeasuredRow], server: &Server) -> ReleaseSupport {
     support
 }
 
-/// The server with the etcd version that the user names, or else with a new and with an old etcd.
+/// The server with the etcd version that the user sets. Otherwise two servers: one with a new etcd and one with an old
+/// etcd.
 fn with_each_etcd(server: &Server) -> Vec<Server> {
     let old: Option<EtcdVersion> = "3.4.0".parse().ok();
     let all = if server.etcd.is_some() { vec![server.etcd] } else { vec![None, old] };
     all.into_iter().map(|etcd| Server { etcd, ..server.clone() }).collect()
 }
 
-/// The fact that the measurements exclude some releases of the set. `None` if they contradict none of them, or all alike.
+/// Creates the fact that the measurements exclude some releases of the set. Returns `None` if they contradict no
+/// release, or all releases equally.
 pub(super) fn contradictions(rows: &[MeasuredRow], server: &Server, set: &Releases) -> Option<Fact> {
     if rows.is_empty() {
         return None;
@@ -96,8 +98,7 @@ pub(super) fn contradictions(rows: &[MeasuredRow], server: &Server, set: &Releas
     Some(Fact { text, sources: Vec::new(), allows, trust: Trust::Measured, is_rare: false, presence })
 }
 
-/// A note for the case that the server read LISTs from etcd, although it would serve them from its watch cache with a new
-/// etcd.
+/// Creates a note if the server read LISTs from etcd that it would serve from its watch cache with a new etcd.
 pub(super) fn old_etcd(rows: &[MeasuredRow], server: &Server, timeline: &ServerTimeline) -> Option<String> {
     let [TimelineVersion { version, .. }] = *timeline.versions else { return None };
     if server.etcd.is_some() || !version.at_least(31, 0) {

@@ -21,16 +21,16 @@ use crate::apiserver::{Releases, Server, epochs, have_equal_verdicts};
 use crate::k8s::KubeVersion;
 use crate::ledger::{Ledger, ServerTimeline, VersionEvidence};
 
-/// A report lists at most this many facts.
+/// The maximum number of facts in a report.
 const MAX_FACTS: usize = 64;
 
-/// If a log shows several versions, at most this many facts are listed for each.
+/// The maximum number of facts that are listed for each version, if a log shows several versions.
 const MAX_OWN_FACTS: usize = 8;
 
-/// Unconfirmed user agents of an access log decide only if at most this many minor versions are possible.
+/// The maximum number of possible minor versions at which unconfirmed user agents of an access log may decide.
 const MAX_UNCONFIRMED_MINORS: u16 = 3;
 
-/// Where the version that judges requests comes from.
+/// Where the version used to judge requests comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum VersionSource {
     Flag,
@@ -64,14 +64,14 @@ impl VersionSource {
         }
     }
 
-    /// Whether the user names the version, or the server states it.
+    /// Whether the user sets the version, or the server states it.
     #[must_use]
     pub fn is_stated(self) -> bool {
         matches!(self, Self::Flag | Self::LoopbackUserAgent | Self::StartLine)
     }
 }
 
-/// How the versions that a log shows are related.
+/// How the versions in a log are related.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relation {
     /// The log shows one version.
@@ -102,13 +102,13 @@ impl Relation {
 pub struct ServerVersion {
     pub version: KubeVersion,
     pub source: VersionSource,
-    /// `source` in words.
+    /// `source` as text.
     pub from: String,
-    /// The releases that fit the facts.
+    /// The releases that are consistent with the facts.
     pub set: Releases,
     /// The source files that show this version.
     pub sources: BTreeSet<u32>,
-    /// Facts that fit this version and not the others.
+    /// Facts that are consistent with this version and not with the others.
     pub facts: Vec<String>,
     /// First and last time of these facts, in microseconds since 1970.
     pub span: Option<(i64, i64)>,
@@ -134,30 +134,31 @@ impl ServerVersion {
 /// The release of the server, inferred from a log.
 #[derive(Debug, Clone)]
 pub struct Inferred {
-    /// The best estimate. For an upgrade, it is the last version.
+    /// The best estimate. For an upgrade, it is the newer version.
     pub version: KubeVersion,
-    /// The releases that fit the facts.
+    /// The releases that are consistent with the facts.
     pub candidates: Releases,
-    /// The version that judges requests, by time and source.
+    /// The versions used to judge requests, by time and source.
     pub timeline: ServerTimeline,
     /// The possible releases for each version of the timeline.
     pub by_version_index: Vec<Releases>,
     /// Where `version` comes from.
     pub source: VersionSource,
-    /// `source` in words, such as `from 40 kubelets`.
+    /// `source` as text, such as `from 40 kubelets`.
     pub from: String,
     /// The facts in the log, the most trusted first.
     pub facts: Vec<Fact>,
     /// How the versions in `servers` are related.
     pub relation: Relation,
-    /// The versions that the log shows, if there are several. They are in the order of time for an upgrade, else ascending.
+    /// The versions in the log, if there are several. For an upgrade, they are in the order of time, otherwise in
+    /// ascending order.
     pub servers: Vec<ServerVersion>,
     /// Notes for the reader, for example on facts that contradict each other.
     pub notes: Vec<String>,
 }
 
 impl Inferred {
-    /// The release that the user names. The log is not examined.
+    /// Uses the release that the user sets, without looking at the log.
     #[must_use]
     pub fn given(version: KubeVersion) -> Self {
         let candidates = Releases::exactly(version);
@@ -179,7 +180,8 @@ impl Inferred {
         }
     }
 
-    /// Infers the release from a log. `given` is the release that the user names. `file` returns the name of a source file.
+    /// Infers the release from a log. `given` is the release that the user sets. `file` returns the name of a source
+    /// file.
     #[must_use]
     pub fn infer(
         ledger: &mut Ledger,
@@ -222,7 +224,7 @@ impl Inferred {
         from_log(&facts, &evidence, server, &BTreeSet::new(), &|_| String::new())
     }
 
-    /// Judges all requests by the best estimate if all versions give the same verdicts. Returns whether they do.
+    /// If all versions give the same verdicts, uses the best estimate to judge all requests. Returns whether they do.
     pub fn judge_as_one_if_alike(&mut self) -> bool {
         let are_alike =
             self.timeline.kube_versions().all(|version| have_equal_verdicts(version, self.version));
@@ -232,7 +234,7 @@ impl Inferred {
         are_alike
     }
 
-    /// Judges all requests by the best estimate. For uses that cannot separate the requests of several versions.
+    /// Uses the best estimate to judge all requests, for callers that cannot separate the requests of several versions.
     pub fn judge_as_one(&mut self) {
         self.timeline = ServerTimeline::always(self.version);
         self.by_version_index = vec![self.candidates.clone()];
@@ -244,7 +246,8 @@ impl Inferred {
         self.by_version_index.iter().all(|set| epochs(set).count() < 2)
     }
 
-    /// A small set of facts that excludes as many releases as all facts together. Facts that exclude most come first.
+    /// A small set of facts that excludes as many releases as all facts together. The facts that exclude the most
+    /// releases are first.
     #[must_use]
     pub fn decisive(&self) -> Vec<&Fact> {
         let mut set = Releases::modeled();
@@ -259,19 +262,20 @@ impl Inferred {
     }
 }
 
-/// How certain the version is, for rules.
+/// How certain the version is. Rules use it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Doubt {
-    /// The user names the version, the log states it, or all possible releases give the same verdicts.
+    /// True if the user sets the version, the log states it, or all possible releases give the same verdicts.
     pub is_settled: bool,
-    /// A source file holds requests of several servers.
+    /// True if a source file contains requests of several servers.
     pub is_mixed: bool,
     pub possible: Releases,
     /// The possible releases for each version of the timeline.
     pub by_version_index: Vec<Releases>,
-    /// The totals for each range of releases, such as `1.30: 1,595 LISTs from etcd`. Empty if all are equal.
+    /// The totals for each range of releases, such as `1.30: 1,595 LISTs from etcd`. Empty if the totals of all ranges
+    /// are equal.
     pub totals: Vec<String>,
-    /// Difference between the largest and the smallest count of LISTs from etcd.
+    /// The difference between the largest and the smallest number of LISTs from etcd among the possible releases.
     pub etcd_lists_apart: u64,
 }
 
@@ -283,7 +287,7 @@ impl Doubt {
     }
 }
 
-/// The release that the user names, with notes on facts that exclude it.
+/// Uses the release that the user sets, with notes on facts that exclude it.
 fn against(facts: &VersionFacts, version: KubeVersion) -> Inferred {
     let given = Releases::exactly(version);
     let excluding = facts.all.iter().filter(|fact| fact.allows.and(&given).is_empty());

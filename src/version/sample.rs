@@ -11,9 +11,10 @@ use crate::apiserver::{Releases, Server};
 use crate::k8s::KubeVersion;
 use crate::ledger::{BoundedMap, Claim, Merge, TimelineVersion, VersionEvidence};
 
-/// Maximum number of kinds of claims of one source. Honest logs have some hundred.
+/// The maximum number of kinds of claims in each source. Logs that nobody tampered with have a few hundred.
 const MAX_KINDS: usize = 4_096;
-/// Maximum number of claims of instances: the nodes of a large cluster. While counting, twice as many.
+/// The maximum number of claims of instances: enough for the nodes of a large cluster. While workers count, they keep up
+/// to twice as many.
 const MAX_INSTANCES: usize = 1 << 14;
 
 /// An event with version evidence.
@@ -113,7 +114,7 @@ impl Claims {
         self.instances.kept().map(|((source, claim), seen)| (*source, *claim, *seen))
     }
 
-    /// The version evidence of these claims. `source` maps each source to the source that it counts for.
+    /// The version evidence of these claims. `source` maps each source to the source under which its evidence counts.
     fn evidence(&mut self, source: impl Fn(u32) -> u32) -> VersionEvidence {
         let mut evidence = VersionEvidence::default();
         for (own, claim, seen) in self.kinds() {
@@ -133,7 +134,8 @@ impl Claims {
     }
 }
 
-/// The versions of the sources, if merging the sources into one log would change the version that judges them.
+/// If merging the sources into one log would change the version used to judge them, returns the versions of the sources.
+/// Otherwise returns `None`.
 #[must_use]
 pub fn mixed_versions(evidence: &mut VersionEvidence, server: &Server) -> Option<Vec<KubeVersion>> {
     let found = inferred(evidence, server);
@@ -164,14 +166,15 @@ impl ClaimSpans {
         *span = (span.0.min(first), span.1.max(last));
     }
 
-    /// The versions that judge these requests.
+    /// The versions used to judge these requests.
     #[must_use]
     pub fn versions(&self, found: &Inferred) -> BTreeSet<KubeVersion> {
         let judges = self.0.keys().filter_map(|(_, index)| found.timeline.versions.get(usize::from(*index)));
         judges.map(|judge| judge.version).collect()
     }
 
-    /// Whether `other`, the result for a log of one source, judges these requests by the same versions and possible releases.
+    /// Whether `other` gives these requests the same versions and possible releases. `other` is the result for a log
+    /// with one source.
     fn are_judged_alike(&self, found: &Inferred, other: &Inferred) -> bool {
         let of = |found: &Inferred, index: u8| -> Option<(TimelineVersion, Releases)> {
             let index = usize::from(index);
@@ -184,19 +187,21 @@ impl ClaimSpans {
     }
 }
 
-/// The result that a scan would compute from this evidence.
+/// The result that kubetoll would infer for a log with this evidence.
 fn inferred(evidence: &mut VersionEvidence, server: &Server) -> Inferred {
     let mut found = Inferred::from_evidence(evidence, server);
     found.judge_as_one_if_alike();
     found
 }
 
-/// Finds events that must be added to the chosen requests, so that the versions that judge them stay the same. Without any
-/// one of these events, the result would change.
+/// Finds events that an extract must contain besides the chosen requests, so that the same versions are used to judge
+/// these requests. Without any one of these events, the result would change.
 ///
-/// Returns `None` if no events show the versions: the user names the version, a start line states it, or measurements show it.
 /// `found` is the result for the whole log. `all` and `chosen` are the claims of all events and of the chosen requests.
-/// `spans` holds the receive times of the chosen requests.
+/// `spans` contains the receive times of the chosen requests.
+///
+/// Returns `None` if no events show the versions: the user sets the version, a start line states it, or measurements
+/// show it.
 #[must_use]
 pub fn sample(
     found: &Inferred,

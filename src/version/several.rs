@@ -1,4 +1,4 @@
-//! Logs that show several versions: an upgrade, files of different servers, or two servers in one file.
+//! Logs with several versions: an upgrade, files of different servers, or two servers in one file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::k8s::text::more;
 use crate::k8s::timestamp::format_second;
 use crate::ledger::{Change, Presence, ServerTimeline, TimelineVersion, VersionStarts};
 
-/// A note names at most this many files.
+/// The maximum number of files that a note names.
 const NAMED_FILES: usize = 4;
 
 /// The versions of one source.
@@ -19,7 +19,7 @@ const NAMED_FILES: usize = 4;
 enum SourceVersions {
     /// One version at all times.
     One(ServerVersion),
-    /// One version after the other, each with its change from the version before.
+    /// One version after another, each with the change from the version before it.
     OverTime(Vec<(Change, ServerVersion)>),
     /// Several versions at the same time.
     Mixed(Vec<ServerVersion>),
@@ -35,11 +35,11 @@ impl SourceVersions {
     }
 }
 
-/// Versions in the order of time, each with its change from the version before.
+/// Versions in the order of time, each with the change from the version before it.
 type Changes = Vec<(Change, KubeVersion)>;
 
-/// Start times, each with the version that judges requests from then on. During a gradual change, the new version judges
-/// requests, and the old version stays possible.
+/// Start times, each with the version used to judge requests from then on. During a gradual change, the new version is
+/// used, and the old version stays possible.
 fn starts(changes: &[(Change, KubeVersion)]) -> VersionStarts {
     let mut starts = VersionStarts::new();
     let mut before: Option<KubeVersion> = None;
@@ -61,12 +61,12 @@ fn starts(changes: &[(Change, KubeVersion)]) -> VersionStarts {
 pub(super) struct SeveralVersions<'a> {
     facts: &'a VersionFacts,
     sources: BTreeMap<u32, SourceVersions>,
-    /// The changes of the whole log, if its version changes over time.
+    /// The changes of the whole log. `None` if its version does not change over time.
     whole: Option<Changes>,
 }
 
 impl<'a> SeveralVersions<'a> {
-    /// Finds the versions of each source; `None` if all have one version.
+    /// Finds the versions of each source. Returns `None` if all sources have one version.
     pub fn new(facts: &'a VersionFacts, evidence: &Evidence, server: &Server) -> Option<Self> {
         let all = facts.groups();
         let sets: Vec<Releases> = all.servers.iter().map(|group| group.set.clone()).collect();
@@ -108,7 +108,8 @@ impl<'a> SeveralVersions<'a> {
         Some(several)
     }
 
-    /// For each version, the period from the first to the last change of a source to it. `None` if no source changes.
+    /// For each version: the period from the first to the last time at which a source changes to it. `None` if no
+    /// source changes.
     fn changes(&self) -> Option<Changes> {
         let mut changes: BTreeMap<KubeVersion, Change> = BTreeMap::new();
         for own in self.sources.values() {
@@ -152,7 +153,7 @@ impl<'a> SeveralVersions<'a> {
         versions
     }
 
-    /// Combines the sources. `read` are the sources with requests.
+    /// Combines the versions of the sources. `read` contains the sources with requests.
     pub fn inferred(self, read: &BTreeSet<u32>, file: &dyn Fn(u32) -> String) -> Inferred {
         let relation = self.relation();
         let servers = self.versions(relation);
@@ -164,7 +165,8 @@ impl<'a> SeveralVersions<'a> {
         let best = best.expect("a log of several versions has a version");
         let order: Vec<KubeVersion> = servers.iter().map(|one| one.version).collect();
         let of_own = |own: &SourceVersions| match own {
-            // The log may have been rotated during an upgrade: the first requests of the file may be from the old version.
+            // The log may have been rotated during an upgrade. Then the first requests of the file may be from the old
+            // version.
             SourceVersions::One(_) if relation == Relation::OverTime && self.changes().is_none() => {
                 starts(self.whole.as_deref().unwrap_or_default())
             }
@@ -213,7 +215,8 @@ impl<'a> SeveralVersions<'a> {
         }
     }
 
-    /// Ranks versions: one that the server states, then the most frequent minor of kubelets, then the newest.
+    /// Ranks versions. A version that a server states is first, then the minor version of the most kubelets, then the
+    /// newest version.
     fn rank(&self, one: &ServerVersion) -> (bool, usize, KubeVersion) {
         (one.source.is_stated(), self.facts.kubelets_of(one.version.minor), one.version)
     }
@@ -299,8 +302,8 @@ impl<'a> SeveralVersions<'a> {
     }
 }
 
-/// The version of a source within `set`. `own` are the facts of the source, `all` those of all sources, and `sets` the
-/// releases of each server in the log.
+/// The version of a source within `set`. `own` contains the facts of the source, `all` the facts of all sources, and
+/// `sets` the releases of each server in the log.
 fn version(
     own: &VersionFacts,
     all: &VersionFacts,

@@ -176,7 +176,7 @@ fn unconfirmed_user_agents_decide_only_among_few_minors() {
     );
 }
 
-/// A log of two servers: the claims and responses of each. `at` returns the second of each.
+/// A log of two servers with their claims and responses. `at` returns the second in which each was received.
 fn two_servers(at: impl Fn(i64, u16) -> i64, source: impl Fn(u16) -> u32, with_loopback: bool) -> Inferred {
     inferred(|evidence| {
         for step in 0..200 {

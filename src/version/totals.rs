@@ -1,4 +1,4 @@
-//! The totals that each possible release would give.
+//! Computes the totals that each possible release would give.
 
 use std::sync::Arc;
 
@@ -18,11 +18,11 @@ pub struct VersionTotals {
     pub min: KubeVersion,
     /// Newest release of the range.
     pub max: KubeVersion,
-    /// LISTs from etcd.
+    /// The number of LISTs from etcd.
     pub etcd_lists: u64,
-    /// GETs from etcd.
+    /// The number of GETs from etcd.
     pub etcd_gets: u64,
-    /// LISTs with an ignored limit.
+    /// The number of LISTs whose limit the server ignores.
     pub limit_ignored: u64,
 }
 
@@ -33,7 +33,7 @@ impl VersionTotals {
         [self.etcd_lists, self.etcd_gets, self.limit_ignored]
     }
 
-    /// The range in words.
+    /// The range as text.
     #[must_use]
     pub fn range(&self) -> String {
         Releases::between(self.min, self.max).to_string()
