@@ -1,5 +1,5 @@
-//! Reading sources for what is written, not counted: workers read blocks side by side, and their results are taken in the
-//! order of the sources and of their records.
+//! Reads sources for commands that write records instead of counting them. Workers read blocks in parallel. Their
+//! results are taken in the order of the sources and of their records.
 
 use std::io;
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use crate::decode::{Decoder, Extent, Outcome, SkipReason, SourceFacts, detect};
 use crate::input::block::Damage;
 use crate::input::{Block, Feed, Source, SourcePosition};
 
-/// A worker, and the block that it reads.
+/// A worker, and the block that it reads now.
 struct Lane<'w, W> {
     worker: &'w mut W,
     decoder: Decoder,
     block: Block,
 }
 
-/// Lets workers read what each record of the sources holds, a block at a time. Then `take` takes what they found, in the
-/// order of the sources and of their blocks. Returns the sources that could not be read to their end, with the last line
-/// that was read.
+/// Passes each record of the sources to a worker, one block at a time. Then passes the workers to `take`, in the order
+/// of the sources and of their blocks. Returns the sources that could not be read to the end, with the last line that
+/// was read.
 ///
 /// # Errors
 /// The first error of `take`.
@@ -53,7 +53,7 @@ pub fn each<W: Send>(
                 break;
             }
             filled += 1;
-            // The feed waits until a long record is let go of.
+            // The feed gives out no other long record until this one is released.
             if lane.block.permit.is_some() {
                 break;
             }

@@ -34,9 +34,9 @@ pub struct Settings {
     pub dedup: Dedup,
     /// Whether to keep the order of requests, to find patterns over time.
     pub patterns: bool,
-    /// The year of klog lines, which name none.
+    /// The year of klog lines, because these lines contain no year.
     pub year: Option<i32>,
-    /// Groups requests by this property: each of its values counts as a client.
+    /// Groups requests by this property. Each value of the property then counts as a client.
     pub by: Option<RequestProperty>,
 }
 
@@ -59,12 +59,12 @@ impl Default for Settings {
 /// Reads all sources and counts their requests.
 ///
 /// The result does not depend on the number of workers, the size of blocks or the order of sources. There are two
-/// exceptions, because memory is bounded: duplicates that are far apart ([`Dedup`]), and the start and the end of a
-/// long-running request that are far apart ([`crate::ledger::Row::live`]).
+/// exceptions, because memory is bounded: duplicates that are far apart ([`Dedup`]), and a long-running request whose
+/// start and end are far apart ([`crate::ledger::Row::open_long_running`]).
 ///
-/// `progress` counts compressed bytes. If the current rayon pool has `settings.threads` threads, they are the workers; else
-/// the function creates a pool. If the sources hold an access log or traces beside an audit log, they are read again to join
-/// requests.
+/// `progress` counts compressed bytes. If the current rayon pool has `settings.threads` threads, these threads are the
+/// workers. Otherwise the function creates a pool. If the sources contain both an audit log and an access log or
+/// traces, they are read again to join requests.
 ///
 /// # Errors
 /// If the operating system cannot start threads.
@@ -84,7 +84,7 @@ pub fn run(
     }
     if !can_be_read_again(sources) {
         if both {
-            // Drop the access log: requests that are in the audit log too would count twice.
+            // Drop the access log. Requests that are also in the audit log would count twice.
             input.not_joined = input.access_counted;
             counted.access = Ledger::default();
         }
@@ -145,7 +145,7 @@ impl Run<'_> {
         Ok(Counted { ledger, access, additions, ..Counted::default() }.whole())
     }
 
-    /// Reads the sources for which `wanted` is true.
+    /// Reads the sources whose index passes `wanted`.
     fn pass(&self, pass: &Pass<'_>, wanted: impl Fn(usize) -> bool) -> anyhow::Result<Counted> {
         let format = self.settings.format.filter(|_| !matches!(pass, Pass::Etcd));
         let tell = move |start: &[u8]| match format {

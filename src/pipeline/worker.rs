@@ -24,11 +24,11 @@ use crate::requests::{Classifier, Fingerprints, Grouping, Request, request_hash}
 /// What a pass over the sources does with their records.
 #[derive(Debug)]
 pub enum Pass<'a> {
-    /// Counts everything. Requests of access logs are counted separately.
+    /// Counts all records. Requests of access logs are counted separately.
     Count,
     /// Indexes the row of each request by audit ID, and counts nothing.
     Index(&'a Index),
-    /// Adds access lines to the indexed rows of their requests, and counts the other access lines.
+    /// Adds access lines to the rows of their requests in the index. Counts the access lines that have no such row.
     Join(&'a Index),
     /// Reads etcd's log.
     Etcd,
@@ -38,7 +38,7 @@ pub enum Pass<'a> {
 #[derive(Debug)]
 pub struct Shared<'a> {
     settings: &'a Settings,
-    /// The filter is not empty.
+    /// True if a filter is set.
     is_filtered: bool,
     timeline: &'a ServerTimeline,
     sources: &'a [Source],
@@ -75,7 +75,8 @@ impl<'a> Shared<'a> {
         }
     }
 
-    /// Whether events are not duplicates. They have one receive time, `at`; `prints` computes their hashes.
+    /// Whether each event is new, not a duplicate. All events have the receive time `at`. `prints` computes their
+    /// hashes.
     fn are_new<const N: usize>(&self, at: i64, prints: impl FnOnce() -> [u64; N]) -> [bool; N] {
         if self.settings.dedup == Dedup::Off {
             [true; N]
@@ -92,7 +93,7 @@ pub struct Counted {
     pub ledger: Ledger,
     /// Requests of access logs.
     pub access: Ledger,
-    /// Data of access lines and traces for requests of audit logs.
+    /// Facts from access lines and traces about requests of audit logs.
     pub additions: Additions,
     /// Lines of etcd's log.
     pub etcd: EtcdLines,
@@ -138,7 +139,7 @@ struct Counting<'a> {
     audit: Counter<'a>,
     /// Counts requests of access logs.
     access: Counter<'a>,
-    /// Groups requests by a property, if the user asked for that.
+    /// Groups requests by a property. `None` if the user did not ask for it.
     grouping: Option<Grouping>,
 }
 
@@ -212,7 +213,7 @@ impl<'a> Worker<'a> {
 }
 
 impl Counting<'_> {
-    /// Whether the pass counts lines that are not events. Each such line must count in one pass only.
+    /// Whether the pass counts lines that are not events. Only one pass may count them.
     fn is_count(&self) -> bool {
         matches!(self.pass, Pass::Count | Pass::Etcd)
     }
@@ -286,7 +287,7 @@ impl Counting<'_> {
         }
     }
 
-    /// Counts the equal records of a run after its first two. All have the outcome `lost`.
+    /// Counts the repeated records of a run after its first two. All of them have the outcome `lost`.
     fn repeat(&mut self, lost: Uncounted, run: &RecordRun<'_>, source: u32) {
         let lost = if matches!(self.pass, Pass::Etcd) { lost.beside_etcd() } else { lost };
         let times = run.repeats.times as u64 - 1;
@@ -296,7 +297,7 @@ impl Counting<'_> {
             }
             Uncounted::Foreign(_) => {}
             Uncounted::Skip(reason, extent) => {
-                // Only the first skipped records may keep their position.
+                // Only the first skipped records may keep their positions.
                 let own = run.repeats.times.min(1 + KEPT_PLACES);
                 for record in (2..=own).map(|nth| run.nth(nth)) {
                     let Record { offset, line, .. } = record;
@@ -349,7 +350,7 @@ impl Counting<'_> {
         match pass {
             Pass::Join(_) | Pass::Etcd => {}
             Pass::Index(index) => {
-                // A request is where its end is counted.
+                // The row that counts the end of a request is the row of the request.
                 if !event.audit_id.is_empty() && stage != Stage::RequestReceived {
                     let mut request = classifier.event(event, stage, place);
                     request.version_index = shared.timeline.version_index(place.source, request.received);
@@ -447,7 +448,7 @@ impl Uncounted {
     }
 }
 
-/// The outcome of another program's line in etcd's log.
+/// Converts the outcome for a line in etcd's log that another program wrote.
 fn beside_etcd(outcome: Outcome<'_>) -> Outcome<'_> {
     match outcome {
         Outcome::Event(..) | Outcome::Skip(SkipReason::NotAnEvent, _) => Outcome::Foreign(Foreign::Json),

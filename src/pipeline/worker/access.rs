@@ -11,10 +11,10 @@ use crate::ledger::input::widened;
 use crate::ledger::{Index, Ledger, RequestResult};
 use crate::requests::{is_same_moment, request_hash};
 
-/// Lines that wait take at most this many bytes.
+/// The maximum memory for lines that wait, in bytes.
 const ROOM: usize = 1 << 25;
-/// The limit in bytes for each worker, if there are many. It holds the lines of some blocks, because another worker may be
-/// that far ahead.
+/// The maximum memory for each worker, in bytes, if there are many workers. It is enough for the lines of some blocks,
+/// because another worker may be that far ahead.
 const ROOM_PER_WORKER: usize = 1 << 22;
 
 /// All time zone offsets are multiples of this, in microseconds.
@@ -22,7 +22,7 @@ const ZONE_STEP: i64 = 15 * 60 * 1_000_000;
 /// Servers of 1.25 to 1.33 write this many lines for a request.
 const LINES_PER_REQUEST: usize = 2;
 
-/// The limit in bytes for lines that wait.
+/// The maximum memory for lines that wait, in bytes.
 pub(super) fn room(threads: usize) -> usize {
     ROOM.max(ROOM_PER_WORKER * threads)
 }
@@ -36,19 +36,20 @@ pub(super) struct PendingAccessLine {
 }
 
 impl PendingAccessLine {
-    /// The order in which lines count. Lines with different counts never compare equal.
+    /// The order in which the lines of a request are considered. Two lines compare equal only if they count equally.
     fn rank(&self) -> (Option<i64>, Option<u64>, SourcePosition, Option<&Apf<'static>>) {
         (self.written, self.line.latency_micros, self.place, self.line.apf.as_ref())
     }
 
-    /// The start time of the request, in microseconds since 1970. It is equal for both lines of a request: a line that is one
-    /// second later has one second more latency.
+    /// The start time of the request, in microseconds since 1970. It is the same for both lines of a request: a line
+    /// that is written one second later has one second more latency.
     fn began(&self) -> Option<i64> {
         let latency = self.line.latency_micros.and_then(|micros| i64::try_from(micros).ok()).unwrap_or(0);
         self.written.and_then(|written| written.checked_sub(latency))
     }
 
-    /// Equal for duplicates of one line. Their timestamps may differ by a time zone offset, which klog does not write.
+    /// A value that is equal for duplicates of one line. Timestamps of duplicates may differ by a time zone offset,
+    /// because klog writes no zone.
     fn content(&self) -> (Option<i64>, Option<u64>) {
         (self.written.map(|written| written.rem_euclid(ZONE_STEP)), self.line.latency_micros)
     }
@@ -82,10 +83,10 @@ impl Counting<'_> {
         }
     }
 
-    /// Counts lines that have the same audit ID, client, verb, URI and status.
+    /// Counts the lines with one audit ID, client, verb, URI and status.
     ///
-    /// Servers write at most two different lines for a request. If there are more, a client chose the audit ID or a tool masked
-    /// it. Then lines are one request if they imply the same start time.
+    /// Servers write at most two different lines for a request. If there are more, a client chose the audit ID or a
+    /// tool masked it. Then lines belong to one request only if the same start time follows from them.
     pub(super) fn settle(&mut self, print: u64, mut lines: Vec<PendingAccessLine>) {
         lines.sort_by(|one, other| one.rank().cmp(&other.rank()));
         let mut contents = HashSet::new();
@@ -147,7 +148,7 @@ impl Counting<'_> {
         date(&mut request, shared, &mut counted.ledger);
     }
 
-    /// Counts a line as a request or as a duplicate.
+    /// Counts a line: as a request if it is new, otherwise as a duplicate.
     fn count_access(
         &mut self,
         line: &AccessLine<'_>,
@@ -171,7 +172,8 @@ impl Counting<'_> {
         let hash = (!line.audit_id.is_empty()).then(|| request_hash(&line.audit_id, &line.uri));
         match hash.and_then(|hash| index.audited(hash, RequestResult::of(&request))) {
             Some(row) if is_new => {
-                // A line that the filter excludes was counted as filtered. It still has data for the audit log's request.
+                // A line that the filter excludes was counted as filtered. But it still contains facts about a request
+                // of the audit log.
                 let wanted = settings.filter.is_empty() || settings.filter.pass(&request);
                 counted.ledger.input.joined += u64::from(wanted);
                 if let Some(apf) = &line.apf {

@@ -12,13 +12,13 @@ use crate::input::{Block, Record, RecordKind, RecordRun, SourcePosition};
 /// without batches, 27 million for 8 events, 25 million for 16 and 24 million for 32. Larger batches evict their own data.
 const BATCH: usize = 16;
 
-/// Reads one block.
+/// The state of a worker that reads the records of one block.
 pub(super) struct BlockReader<'w, 'c, 'b> {
     decoder: &'w mut Decoder,
     counting: &'w mut Counting<'c>,
     block: &'b Block,
     facts: SourceFacts,
-    /// Position of the last record.
+    /// The position of the last record.
     place: SourcePosition,
     pending: PendingRequestReceived<'b>,
     /// Events that are parsed but not counted yet.
@@ -38,7 +38,7 @@ impl<'w, 'c, 'b> BlockReader<'w, 'c, 'b> {
         Self { decoder, counting, block, facts, place, pending, batch: Vec::with_capacity(BATCH) }
     }
 
-    /// Reads a record and its repetitions.
+    /// Reads a record and the records that repeat it.
     pub fn run(&mut self, run: &RecordRun<'b>) {
         let is_read = self.record(run.record);
         let times = run.repeats.times;
@@ -54,7 +54,7 @@ impl<'w, 'c, 'b> BlockReader<'w, 'c, 'b> {
         // The first record may have completed a partial line.
         let mut outcomes = self.outcomes_of(&run.nth(1));
         match outcomes.pop().filter(|_| outcomes.is_empty()).flatten() {
-            // Not while a partial line is open, because each record would extend it.
+            // If a partial line is open, each of the records would extend it, so they must be read one by one.
             Some(lost) if times > 1 && !self.decoder.has_pending_parts() => {
                 self.counting.repeat(lost, run, self.block.source);
             }
@@ -152,7 +152,7 @@ impl<'w, 'c, 'b> BlockReader<'w, 'c, 'b> {
         self.counting.skip(SkipReason::TooLong, Extent { bytes, ..Extent::default() }, self.place);
     }
 
-    /// Gives up partial lines whose continuation is missing.
+    /// Reports partial lines as incomplete, because their continuation is missing.
     fn give_up_partial_lines(&mut self) {
         self.flush();
         let Self { decoder, counting, place, pending, .. } = self;
@@ -195,7 +195,7 @@ mod tests {
         "{\"kind\":\"Event\",\"apiVersion\":\"audit.k8s.io/v1\",\"level\":\"Metadata\",\"auditID\":\"a\",\"stage\":\"ResponseComplete\",\"requestURI\":\"/x\",\"verb\":\"get\",\"user\":{\"username\":\"u\"}}\n",
     ];
 
-    /// The counts of a text, read run by run or record by record.
+    /// The counts of a text. With `by_run`, repeated records are read together, otherwise one by one.
     fn counted(text: &[u8], pass: &Pass<'_>, by_run: bool) -> String {
         let settings = Settings::default();
         let timeline = ServerTimeline::always(KubeVersion::NEWEST);

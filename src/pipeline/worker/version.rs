@@ -1,4 +1,5 @@
-//! Records the evidence of the server's version in a request. Most requests have none, which few comparisons show.
+//! Finds evidence of the server's version in a request. A few comparisons are enough for most requests, because they
+//! contain none.
 
 use crate::apiserver::Target;
 use crate::apiserver::options::{Page, ResourceVersionMatch};
