@@ -6,16 +6,16 @@ use super::outcome::Layers;
 use super::unfinished_lines::ends_unfinished;
 use crate::input::Framing;
 
-/// How many of the first bytes are searched for a whole JSON line.
+/// The maximum number of first bytes that are searched for a whole JSON line.
 const MAX_LINE_SEARCH: usize = 4 << 20;
-/// How many bytes of one long line are searched for array elements.
+/// The maximum number of bytes of one long line that are searched for array elements.
 const MAX_ARRAY_SEARCH: usize = 1 << 20;
-/// To detect pretty-printed JSON, look at `PRETTY_LINES` lines. More than `PRETTY_MIN_RATIO` must look like JSON for each
-/// line that does not.
+/// The number of lines that are checked to detect pretty-printed JSON. For each line that does not look like JSON, more
+/// than `PRETTY_MIN_RATIO` lines must look like JSON.
 const PRETTY_LINES: usize = 32;
 const PRETTY_MIN_RATIO: usize = 4;
 
-/// Detects the framing from the first bytes: lines, unless that is impossible.
+/// Detects the framing from the first bytes. The framing is lines, unless that is impossible.
 #[must_use]
 pub fn framing(start: &[u8]) -> Framing {
     let start = &start[..start.len().min(MAX_LINE_SEARCH)];
@@ -25,7 +25,7 @@ pub fn framing(start: &[u8]) -> Framing {
         Some(b'[') if is_array(text) => Framing::Json,
         Some(_) if has_whole_line(text) => lines(),
         Some(b'{') if is_object(text) => Framing::Json,
-        // A YAML log shows its keys in the first kilobytes.
+        // The keys of a YAML log are in its first kilobytes.
         Some(_) if yaml::is_yaml(&String::from_utf8_lossy(&text[..text.len().min(64 << 10)])) => {
             Framing::Yaml
         }
@@ -82,7 +82,7 @@ fn begins_with_key(text: &[u8]) -> bool {
 }
 
 /// Whether a text with a damaged start continues as JSON that is not one document per line. Such JSON is
-/// pretty-printed, or on a line longer than any other format writes.
+/// pretty-printed, or its line is longer than any other format writes.
 fn is_json_with_damaged_start(text: &[u8]) -> bool {
     let Some(feed) = memchr::memchr(b'\n', text) else {
         return text.len() >= MAX_LINE_SEARCH

@@ -20,16 +20,17 @@ struct PendingLine {
 pub struct JoinedLine {
     /// The length of these parts, in bytes.
     pub length: usize,
-    /// The joined parts; empty if they exceed the cap.
+    /// The joined parts. Empty if they exceed the cap.
     pub text: Vec<u8>,
     /// The number of these parts.
     pub count: u64,
-    /// They exceed the cap.
+    /// True if the parts exceed the cap.
     pub is_too_long: bool,
 }
 
 impl LineParts {
-    /// Adds a part. It may begin inside a UTF-8 character. All parts of a line together may have at most `cap` bytes.
+    /// Adds a part. The part may begin inside a UTF-8 character. All parts of a line together are kept only up to `cap`
+    /// bytes.
     pub fn add(&mut self, stream: usize, text: &[u8], cap: usize) {
         let open = &mut self.open[stream];
         open.count += 1;

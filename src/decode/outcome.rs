@@ -79,7 +79,7 @@ pub enum Foreign {
     Start,
     /// A line in which etcd states its version.
     EtcdStart,
-    /// A part of a line, counted with the line's last part; or a line that continues the one before.
+    /// A part of a line, which is counted with the line's last part. Also a line that continues the line before it.
     Part,
 }
 
@@ -111,7 +111,7 @@ impl Layers {
     /// The maximum nesting of envelopes. Real logs have fewer.
     pub const MAX: usize = 7;
 
-    /// Adds an inner envelope. With [`Layers::MAX`] envelopes, it changes nothing.
+    /// Adds an inner envelope. If there are already [`Layers::MAX`] envelopes, nothing changes.
     #[must_use]
     pub fn with(self, inner: Envelope) -> Self {
         if self.len() < Self::MAX { Self(self.0 | (inner as u64 + 1) << (8 * self.len())) } else { self }

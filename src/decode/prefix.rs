@@ -54,8 +54,8 @@ pub fn after_timestamp(text: &str) -> Option<(&str, &str)> {
     text.split_once(' ').filter(|(time, _)| is_timestamp(time))
 }
 
-/// Whether syslog wrote a host and a program before the message (`host kube-apiserver[1]: …`). Otherwise the first
-/// word is the name of a log stream.
+/// Whether the text after a timestamp begins with a host and a program, as in syslog (`host kube-apiserver[1]: …`).
+/// Otherwise its first word is the name of a log stream.
 fn is_program(rest: &str, behind: &str) -> bool {
     !behind.starts_with('{')
         && syslog::strip_dated("", rest).is_some_and(|line| line.rest.len() < behind.len())

@@ -1,29 +1,29 @@
 //! Why kubetoll skips a record, or an entry of one.
 
-/// The reasons. Reports count each separately.
+/// Why kubetoll skips a record or an entry. Reports count each reason separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SkipReason {
-    /// Nothing but white space.
+    /// The entry contains only white space.
     Blank,
-    /// Bytes that are not UTF-8. Replacing them did not make the text readable.
+    /// The bytes are not UTF-8. Replacing invalid bytes did not make the text readable.
     NotUtf8,
-    /// Not JSON.
+    /// The text is not JSON.
     NotJson,
-    /// JSON that ends too early: a truncated line.
+    /// The JSON ends too early, because the line is truncated.
     Truncated,
     /// A field of an event has the wrong type, or occurs twice.
     WrongType,
-    /// JSON, but not an audit event.
+    /// The text is JSON, but not an audit event.
     NotAnEvent,
-    /// Longer than the cap.
+    /// The record is longer than the cap.
     TooLong,
     /// CloudWatch Logs cut the entry to 256 KB.
     CutByCloudwatch,
-    /// Not YAML, or YAML whose aliases expand without bound.
+    /// The text is not YAML, or its aliases expand beyond the limit.
     NotYaml,
-    /// More nested envelopes than [`Layers::MAX`](super::Layers::MAX).
+    /// The record has more nested envelopes than [`Layers::MAX`](super::Layers::MAX).
     TooDeep,
-    /// Not in the input format that the user requires.
+    /// The record is not in the input format that the user requires.
     OtherFormat,
 }
 
@@ -43,7 +43,8 @@ impl SkipReason {
         Self::OtherFormat,
     ];
 
-    /// Whether the skipped bytes may have held an event. Blank lines, other JSON and excluded formats did not.
+    /// Whether the skipped bytes may have contained an event. Blank lines, other JSON and excluded formats contain
+    /// none.
     #[must_use]
     pub fn is_unread(self) -> bool {
         !matches!(self, Self::Blank | Self::NotAnEvent | Self::OtherFormat)

@@ -1,8 +1,8 @@
 //! Removes the escapes of JSON strings that contain JSON.
 
-/// How many bytes one step copies and checks.
+/// The number of bytes that one step copies and checks.
 const WORD: usize = 8;
-/// How many bytes the output grows at a time. Few, because the new bytes are set to zero first.
+/// The number of bytes by which the output grows. It is small, because new bytes are set to zero first.
 const GROWTH: usize = 2 << 10;
 
 /// Appends the value of a JSON string to `out`. `text` begins after the opening quote. Returns the offset of the

@@ -3,18 +3,20 @@
 
 use super::envelope::{cri, docker};
 
-/// How many lines an unfinished line waits for its rest, while lines of the other output stream arrive.
+/// The maximum number of later lines in which the rest of an unfinished line is expected. These lines may be from the
+/// other output stream.
 const LINES_BACK: usize = 256;
 
 /// The output streams whose last line is unfinished.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct UnfinishedLines {
-    /// Per stream: how many lines ago its unfinished line was; 1 for the last line, 0 if none is unfinished.
+    /// For each stream: how many lines ago its unfinished line was. It is 1 for the last line, and 0 if the stream has
+    /// no unfinished line.
     since: [usize; 2],
 }
 
 impl UnfinishedLines {
-    /// Takes the next line. A line that no container runtime wrote ends all waiting.
+    /// Records the next line. A line that no container runtime wrote ends all unfinished lines.
     pub fn line(&mut self, line: &[u8]) {
         let Some((stream, is_unfinished)) = part_of(line) else {
             *self = Self::default();

@@ -84,8 +84,8 @@ impl Decoder {
         }
     }
 
-    /// Decodes a line without a known envelope. The text may be foreign, because shells and wrappers write to the
-    /// same file.
+    /// Decodes a line without a known envelope. The line may be foreign, because shells and wrappers write to the same
+    /// file.
     pub(super) fn etcd_or_text(text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) {
         match etcd::find(text) {
             Some(found) => etcd_line(found, text, context, out),

@@ -38,8 +38,8 @@ impl Decoder {
             self.is_last_line_nonstandard = true;
             return false;
         }
-        // An event has no key of a container line, so it cannot continue an unfinished line. The decoder drops such
-        // lines here.
+        // An event has none of the keys of a container line, so it cannot continue an unfinished line. Such lines are
+        // dropped here.
         self.note_event(&record, out);
         true
     }
@@ -93,7 +93,7 @@ mod tests {
         format!("{outcome:?} {layers:?}")
     }
 
-    /// Returns all outcomes with their line numbers. `turn` is the batch size; 0 decodes each record alone.
+    /// The outcomes of all lines, with their line numbers. `turn` is the batch size; 0 decodes each line alone.
     fn outcomes(lines: &[String], turn: usize, required_format: Option<Layers>) -> Vec<(u64, String)> {
         let (mut decoder, facts) = (Decoder::new(required_format, 1 << 20), SourceFacts::default());
         let (mut outcomes, mut found) = (Vec::new(), Vec::new());

@@ -9,7 +9,7 @@ use crate::decode::outcome::{Extent, Foreign, Layers, Outcome};
 use crate::decode::prefix::{self, Prefixed};
 use crate::decode::skip::SkipReason;
 
-/// How many bytes of a part are searched for a klog header (time, thread, file and line).
+/// The maximum number of bytes of a part that are searched for a klog header (time, thread, file and line).
 const MAX_HEADER: usize = 200;
 
 impl Decoder {
@@ -121,8 +121,8 @@ impl Decoder {
         self.parts.add(stream, part, self.max_record);
     }
 
-    /// Joins the last part of a line with the parts before it. If a new line begins here, the earlier parts lost
-    /// their end, and this part is a whole line.
+    /// Joins the last part of a line with the parts before it. If this part begins a new line, it is a whole line, and
+    /// the end of the earlier parts is lost.
     pub(super) fn last_part(
         &mut self,
         stream: usize,
@@ -153,8 +153,8 @@ impl Decoder {
     }
 }
 
-/// Whether a text begins with a timestamp in etcd's format: a space before the time of day, or a tab after it. Lines
-/// of container runtimes have neither.
+/// Whether a text begins with a timestamp in etcd's format: a space before the time of day, or a tab after the
+/// timestamp. Lines of container runtimes have neither.
 fn may_be_etcds(text: &str) -> bool {
     text.as_bytes().iter().take(40).find(|byte| byte.is_ascii_whitespace()).is_some_and(|byte| *byte == b'\t')
         || text.as_bytes().get(10) == Some(&b' ')

@@ -22,12 +22,12 @@ use crate::input::{Record, RecordKind};
 pub type OutcomeSink<'o> = &'o mut dyn FnMut(Outcome<'_>, Layers);
 
 /// The size limit of a CloudWatch Logs entry, in bytes: 256 KB minus 26 bytes that CloudWatch adds. CloudWatch cuts
-/// longer entries; an incomplete entry of this length or more was cut there.
+/// longer entries. So an incomplete entry with at least this many bytes was cut by CloudWatch.
 ///
 /// Source: Amazon CloudWatch Logs quotas, "Event size".
 const CLOUDWATCH_CUT: usize = 262_144 - 26;
 
-/// After a record longer than this, the decoder frees its buffers and does not reuse them. In bytes.
+/// In bytes. After a longer record, the decoder frees its buffers and does not reuse them.
 const MAX_REUSED_TEXT: usize = 1 << 20;
 
 /// Facts about a source that its bytes do not show.
@@ -45,25 +45,27 @@ pub struct SourceFacts {
 pub struct Decoder {
     /// The input format that the user requires. Entries in another format are skipped.
     required_format: Option<Layers>,
-    /// Reads etcd's log instead of the apiserver's.
+    /// True if the decoder reads etcd's log instead of the apiserver's.
     is_for_etcd: bool,
     /// The maximum length of a line joined from parts, in bytes.
     max_record: usize,
-    /// Per depth: the last object was an envelope, not an event. It decides only what is tried first, never the
-    /// outcome.
+    /// For each nesting depth: true if the last object was an envelope and not an event. It only decides what the
+    /// decoder tries first, never the outcome.
     is_envelope_at: [bool; Layers::MAX + 1],
     buffers: [Vec<u8>; Layers::MAX + 1],
     /// The values of the current event's escaped fields, without escapes.
     unescaped: String,
     callers: CachedCallers,
-    /// The last line passed to [`Decoder::locate`] was not in the log backend's format. The decoder then skips that
-    /// format for this line and the next one, because neighboring lines share a format. It never changes an outcome.
+    /// True if the last line passed to [`Decoder::locate`] was not in the log backend's format. The decoder then does
+    /// not try this format for this line and the next one, because adjacent lines mostly have the same format. It never
+    /// changes an outcome.
     is_last_line_nonstandard: bool,
     parts: LineParts,
-    /// Per output stream: the envelopes of the last part.
+    /// For each output stream: the envelopes of its last part.
     parts_at: [Layers; 2],
     unfinished: UnfinishedLines,
-    /// The decoder is already searching damaged text for whole events, so it does not search inside each of them.
+    /// True while the decoder searches damaged text for whole events. It then does not search inside each of them
+    /// again.
     is_salvaging: bool,
 }
 
@@ -71,14 +73,16 @@ pub struct Decoder {
 #[derive(Debug, Clone, Copy)]
 struct TextContext<'t> {
     layers: Layers,
-    /// An open envelope also carries lines of other programs, so such a line counts as foreign, not as damage.
+    /// True if an open envelope also carries lines of other programs. Such a line then counts as foreign, not as
+    /// damage.
     is_shared: bool,
     /// The timestamp of the innermost envelope that has one.
     time: Option<&'t str>,
-    /// The timestamp of a syslog header, without year and zone. Set for etcd's log only, because klog has its own.
+    /// The timestamp of a syslog header, without year and zone. Set only for etcd's log, because klog lines have their
+    /// own timestamp.
     clock: Option<KlogTime>,
     facts: SourceFacts,
-    /// The whole record; empty if the text was joined from several records.
+    /// The bytes of the whole record. Empty if the text was joined from several records.
     record: &'t [u8],
     /// The position of the outermost string that contains the text.
     string: Option<Extent>,
@@ -94,7 +98,7 @@ impl<'t> TextContext<'t> {
         Self { string: self.string.or_else(|| Some(self.extent(raw))), ..self }
     }
 
-    /// For a text joined from several records: it has no position in one record.
+    /// Returns the context of a text that was joined from several records. Such a text has no position in one record.
     fn joined(self) -> Self {
         Self { record: &[], string: None, ..self }
     }
@@ -105,7 +109,7 @@ impl<'t> TextContext<'t> {
             return string;
         }
         let offset = text.as_ptr().addr().wrapping_sub(self.record.as_ptr().addr());
-        // A text with replaced bytes is a copy outside the record; its offset is unknown.
+        // A text with replaced bytes is a copy, and not a part of the record. Its offset is unknown.
         let offset = if offset < self.record.len() { offset as u64 } else { 0 };
         Extent { offset, bytes: text.len() as u64 }
     }
@@ -129,13 +133,15 @@ impl<'t> TextContext<'t> {
 }
 
 impl Decoder {
-    /// Creates a decoder of audit logs. Entries must have all envelopes in `only`; without it, the content decides.
+    /// Creates a decoder of audit logs. Entries must have all envelopes in `required_format`. Without it, the decoder
+    /// detects the envelopes of each entry.
     #[must_use]
     pub fn new(required_format: Option<Layers>, max_record: usize) -> Self {
         Self { required_format, max_record, ..Self::default() }
     }
 
-    /// Creates a decoder of etcd's log in the same envelopes. It reports lines of other programs as usual.
+    /// Creates a decoder of etcd's log. The log may have the same envelopes as an audit log. Lines of other programs
+    /// have the same outcomes as in an audit log.
     #[must_use]
     pub fn for_etcd(max_record: usize) -> Self {
         Self { is_for_etcd: true, max_record, ..Self::default() }
@@ -154,7 +160,7 @@ impl Decoder {
         replaced
     }
 
-    /// Whether the decoder waits for the rest of an unfinished line.
+    /// Whether the decoder has an unfinished line and waits for its rest.
     #[must_use]
     pub fn has_pending_parts(&self) -> bool {
         (0..2).any(|stream| self.parts.is_open(stream) || self.unfinished.is_open(stream))
@@ -200,7 +206,7 @@ impl Decoder {
         if let Some((stream, is_unfinished, part)) = cri::torn_part(bytes)
             && (is_unfinished || self.parts.is_open(stream))
         {
-            // A container runtime cuts lines by byte count, so it may cut inside a character.
+            // A container runtime counts bytes to cut a line, so it may cut inside a character.
             let context = context.within(Envelope::Cri, None);
             if is_unfinished {
                 self.part(stream, part, context, out);
@@ -291,7 +297,7 @@ impl Decoder {
     }
 }
 
-/// Turns an outcome into a skip if its format differs from what the user requires.
+/// Changes an outcome to a skip if its format is not the format that the user requires.
 fn with_required_format(
     required_format: Option<Layers>,
     outcome: Outcome<'_>,
@@ -315,7 +321,8 @@ fn cut_reason(text: &str, context: TextContext<'_>) -> SkipReason {
     }
 }
 
-/// Whether an entry has no format, such as a blank line. A required format does not apply to it.
+/// Whether an entry has no format, because it is a blank line or a part of a line. Such entries are allowed with any
+/// required format.
 fn has_no_format(outcome: &Outcome<'_>) -> bool {
     matches!(outcome, Outcome::Skip(SkipReason::Blank, _) | Outcome::Foreign(Foreign::Part))
 }

@@ -21,7 +21,8 @@ impl Decoder {
         }
     }
 
-    /// Opens an object as an envelope. After another envelope at this depth, an event was not tried yet; it is tried here.
+    /// Opens an object as an envelope. If the last object at this depth was an envelope, the decoder has not tried an
+    /// event yet; it tries that here.
     pub(super) fn open_object(&mut self, text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) {
         let was_wrapped = self.is_envelope_at[context.layers.len()];
         let error = match serde_json::from_str::<EnvelopeKeys<'_>>(text) {
@@ -82,7 +83,7 @@ impl Decoder {
         };
         self.unescaped = unescaped;
         is_event.unwrap_or_else(|| {
-            // Other clients evicted this event's client from the cache, so its fields are located again.
+            // Other clients evicted this event's client from the cache. So the fields are located again.
             let mut fields = EventFields::find(text, &mut self.callers);
             self.event_of(fields.as_mut(), text, context, out)
         })
@@ -129,8 +130,8 @@ impl Decoder {
         }
     }
 
-    /// Decodes an object that is neither an event nor an envelope. If it is an envelope with a damaged key, its
-    /// elements may still be whole.
+    /// Decodes an object that is neither an event nor an envelope. The object may be an envelope with a damaged key;
+    /// then its elements may still be whole.
     fn unknown(
         &mut self,
         text: &str,

@@ -5,8 +5,8 @@ use crate::decode::envelope::{Envelope, json, yaml};
 use crate::decode::outcome::{Layers, Outcome};
 use crate::decode::skip::SkipReason;
 
-/// Limits parsing to this many bytes per byte of damaged text. Clients choose what is in a log, so they must not make
-/// it expensive.
+/// For each byte of damaged text, at most this many bytes are parsed. Clients choose what is in a log, so damaged text
+/// must not be expensive.
 const MAX_WORK_PER_BYTE: usize = 16;
 
 /// Which objects of a text may be events.
@@ -136,8 +136,8 @@ impl Decoder {
         is_found
     }
 
-    /// If the user requires a batch format, the elements of a damaged batch count as that format, although the
-    /// batch's start is lost.
+    /// Adds the batch format to the envelopes, if the user requires a batch format. The elements of a damaged batch
+    /// then have this format, although the start of the batch is lost.
     fn only_batch<'t>(&self, context: TextContext<'t>) -> TextContext<'t> {
         let named = self.required_format.iter().flat_map(|required_format| required_format.iter());
         named
@@ -218,7 +218,7 @@ impl<'t> Gaps<'t> {
         }
     }
 
-    /// Reports the gaps as skipped. Without a gap it reports an empty one, so that the report counts the damage.
+    /// Reports the gaps as skipped. If there is no gap, reports an empty one, so that the report counts the damage.
     fn give(mut self, reason: SkipReason, context: TextContext<'_>, out: OutcomeSink<'_>) {
         let rest = &self.text[self.end..];
         self.gap(rest);

@@ -15,7 +15,7 @@ struct Properties<'a> {
     log: Option<&'a RawValue>,
 }
 
-/// Names the category `kube-audit-admin` apart, because it contains no get and no list requests.
+/// Returns a separate format for the category `kube-audit-admin`, because it contains no get and no list requests.
 #[must_use]
 pub fn or_admin(keys: &EnvelopeKeys<'_>, otherwise: Envelope) -> Envelope {
     match keys.category.and_then(plain) {

@@ -20,8 +20,8 @@ pub fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
     let nested = || keys.input.and_then(|input| serde_json::from_str::<NestedMessage<'a>>(input.get()).ok());
     let fields = [keys.message, keys.log, keys.journal_message, keys.source, keys.text_payload];
     let mut values = fields.into_iter().flatten();
-    // Some collectors put a text that describes the event into another of these fields. So a string with JSON comes
-    // first.
+    // Some collectors write a description of the event into another of these fields. So a string with JSON takes
+    // precedence.
     let is_json = |value: &&RawValue| value.get().starts_with("\"{");
     let value = values
         .clone()

@@ -101,8 +101,8 @@ pub fn open(text: &str) -> Option<Content<'_>> {
     })))
 }
 
-/// Parses a resource name such as `core/v1/namespaces/default/pods/p/status`: a path without `/api` or `/apis`.
-/// `readyz` and the like name no object.
+/// Parses a resource name such as `core/v1/namespaces/default/pods/p/status`: a path without `/api` or `/apis`. Names
+/// such as `readyz` contain no object.
 fn object(name: &str) -> ObjectRef<'static> {
     let path = match name.strip_prefix("core/") {
         Some(rest) => format!("/api/{rest}"),

@@ -7,7 +7,8 @@ use serde_json::value::RawValue;
 
 use super::json;
 
-/// Passes each element of an array to `take`, because one line may hold millions. Returns their number.
+/// Passes each element of an array to `take`, one at a time, because one line may contain millions. Returns the number
+/// of elements.
 ///
 /// # Errors
 /// The text is not a JSON array. Then `take` received nothing.
@@ -29,7 +30,7 @@ pub fn is_array(value: &RawValue) -> bool {
     value.get().starts_with('[')
 }
 
-/// Whether a value is an array that is empty, or whose first element passes `such`.
+/// Whether a value is an array that is empty, or whose first element passes the test `such`.
 #[must_use]
 pub fn begins_with(value: &RawValue, such: fn(&RawValue) -> bool) -> bool {
     let inside = value.get().strip_prefix('[');

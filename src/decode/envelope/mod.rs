@@ -1,5 +1,5 @@
-//! The formats in which audit logs arrive, one per file. An envelope only extracts its content. Envelopes nest, so
-//! the decoder detects the content's format again.
+//! The formats of audit logs, one per file. An envelope only extracts its content. Envelopes nest, so the decoder then
+//! detects the format of the content.
 
 pub mod audit;
 pub mod aws_logs_tail;
@@ -31,7 +31,7 @@ use serde_json::value::RawValue;
 use super::outcome::Foreign;
 use crate::k8s::Event;
 
-/// An envelope, or the format of its content.
+/// An envelope around entries, or the format of the entries themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Envelope {
     Audit,

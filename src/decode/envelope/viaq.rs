@@ -1,5 +1,5 @@
-//! OpenShift cluster logging: an event with the collector's own fields. Here `level` is the log severity, not the
-//! audit level.
+//! OpenShift cluster logging: an event with additional fields of the collector. In this format, `level` is the severity
+//! of the log line, not the audit level.
 //!
 //! Source: openshift/cluster-logging-operator, the ViaQ data model.
 

@@ -37,7 +37,7 @@ pub fn items(document: &str) -> Vec<&str> {
     items
 }
 
-/// How many lines [`is_yaml`] checks.
+/// The maximum number of lines that [`is_yaml`] checks.
 const LINES: usize = 400;
 
 /// Whether a text is YAML of an audit log. Nearly all of its first lines must be YAML, and some must begin with a key

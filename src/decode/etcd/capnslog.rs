@@ -27,7 +27,7 @@ pub(super) fn read(text: &str) -> Option<EtcdResult<'_>> {
 /// Parses a line with a prefix before capnslog's header.
 pub(super) fn find(text: &str) -> Option<EtcdResult<'_>> {
     let bar = memchr::memmem::find(text.as_bytes(), b" | ")?;
-    // Tries the longest header before ` | ` first, then shorter ones.
+    // Try the longest header before ` | ` first, then shorter ones.
     let start = (SECONDS..=SECONDS + 9).rev().find_map(|length| {
         let start = bar.checked_sub(length + 2)?;
         text.get(start..).filter(|rest| header(rest).is_some())

@@ -17,7 +17,7 @@ use crate::k8s::{EtcdVersion, go_duration};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EtcdLine<'a> {
-    /// When the line was written. For a slow request this is its end.
+    /// When the line was written. A slow request ends at this time.
     pub clock: Clock,
     /// The slow request, if the line warns about one.
     pub slow: Option<SlowRequest<'a>>,

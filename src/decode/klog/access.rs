@@ -10,31 +10,32 @@ use crate::k8s::{Mark, Marks, go_duration};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AccessLine<'a> {
-    /// Up to 1.21 the HTTP method, later a mixture of method and verb. `requests::access` interprets it.
+    /// Up to 1.21, the HTTP method. Later releases write either the method or the API verb. `requests::access`
+    /// interprets it.
     pub verb: Cow<'a, str>,
     /// The request target: encoded path and raw query.
     pub uri: Cow<'a, str>,
-    /// From the start of the request to this line, in microseconds.
+    /// The time from the start of the request to this line, in microseconds.
     pub latency_micros: Option<u64>,
     /// The client's `User-Agent`.
     pub user_agent: Cow<'a, str>,
     /// The request's audit ID; empty up to 1.21.
     pub audit_id: Cow<'a, str>,
-    /// The other end of the connection: `host:port`.
+    /// The address of the peer: `host:port`.
     pub source: Cow<'a, str>,
     /// The HTTP status of the response.
     pub status: Option<u16>,
-    /// The logged status is `0`: the response had no status yet, or none was set.
+    /// True if the logged status is `0`: the response had no status yet, or nothing set one.
     pub has_status_zero: bool,
-    /// The connection switched to another protocol.
+    /// True if the connection switched to another protocol.
     pub is_hijacked: bool,
-    /// What API Priority and Fairness did with the request (1.23 and later).
+    /// How API Priority and Fairness handled the request (1.23 and later).
     pub apf: Option<Apf<'a>>,
     /// Features of the line that only some releases write. They narrow down the server's version.
     pub marks: Marks,
 }
 
-/// What API Priority and Fairness did with a request.
+/// How API Priority and Fairness handled a request.
 ///
 /// Source: k8s.io/apiserver `pkg/server/filters/priority-and-fairness.go`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,9 +44,9 @@ pub struct Apf<'a> {
     pub priority_level: Cow<'a, str>,
     /// The name of the `FlowSchema`.
     pub flow_schema: Cow<'a, str>,
-    /// Seats while the request executes, estimated by the server (1.24 and later).
+    /// The number of seats while the request executes, as the server estimates it (1.24 and later).
     pub initial_seats: Option<u32>,
-    /// Seats after the request executed (1.24 and later).
+    /// The number of seats after the request executed (1.24 and later).
     pub final_seats: Option<u32>,
     /// Execution time in microseconds (1.24 and later).
     pub execution_micros: Option<u64>,
@@ -170,8 +171,8 @@ impl<'a> AccessLine<'a> {
         }
     }
 
-    /// Marks a line that lacks an audit ID, as old releases write it. A line without source or status was cut, so it
-    /// gets no mark.
+    /// Marks a line that lacks an audit ID, because some old releases write none. A line without source or status was
+    /// cut, so it gets no mark.
     pub(super) fn with_release_marks(mut self) -> Self {
         let is_complete =
             !self.source.is_empty() && (self.status.is_some() || self.has_status_zero || self.is_hijacked);

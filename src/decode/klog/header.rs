@@ -4,17 +4,17 @@
 
 use crate::k8s::timestamp::{civil_micros, year_of};
 
-/// In microseconds.
+/// One minute in microseconds.
 const MINUTE: i64 = 60_000_000;
-/// In microseconds.
+/// One day in microseconds.
 const DAY: i64 = 24 * 60 * MINUTE;
 /// All time zones are multiples of 15 minutes, in microseconds.
 const ZONE_STEP: i64 = 15 * MINUTE;
-/// How much an envelope's timestamp may differ from klog's, apart from the zone, in microseconds.
+/// The maximum difference between an envelope's timestamp and klog's, apart from the time zone. In microseconds.
 const MAX_DELAY: i64 = 2 * MINUTE;
-/// No time zone is further from UTC, in microseconds.
+/// The maximum difference of a time zone from UTC, in microseconds.
 const MAX_ZONE: i64 = 14 * 60 * MINUTE;
-/// Leap years are at most eight years apart.
+/// The maximum number of years to search backwards. Leap years are at most eight years apart.
 const MAX_YEARS_BACK: i32 = 8;
 
 /// `I1120 20:31:42.554433    4065 httplog.go:134] `, and the rest of the line.
@@ -47,14 +47,15 @@ pub struct KlogTime {
     pub micros_of_day: i64,
 }
 
-/// What helps to complete a timestamp without year or zone.
+/// Facts that complete a timestamp without year or zone.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ClockContext {
-    /// The timestamp of the line's envelope (CRI, docker, journald), in microseconds since 1970.
+    /// The timestamp of the line's envelope (CRI, docker, journald), in microseconds since 1970. It completes year and
+    /// zone.
     pub wrapper: Option<i64>,
-    /// The year from the command line. klog's zone then counts as UTC.
+    /// The year from the command line. If it is used, klog's time counts as UTC.
     pub year: Option<i32>,
-    /// When the file was last modified, in microseconds since 1970. klog's zone then counts as UTC.
+    /// When the file was last modified, in microseconds since 1970. If it is used, klog's time counts as UTC.
     pub file_time: Option<i64>,
 }
 
@@ -105,7 +106,7 @@ fn is_origin(text: &str) -> bool {
 }
 
 impl KlogTime {
-    /// Parses a time of day such as `13:23:04` or `13:23:04.123456`. Months and days begin with 1.
+    /// Parses a time of day such as `13:23:04` or `13:23:04.123456`. `month` is 1 to 12, and `day` is 1 to 31.
     #[must_use]
     pub fn parse(month: u8, day: u8, clock: &str) -> Option<Self> {
         let mut parts = clock.splitn(3, ':');
@@ -145,8 +146,8 @@ impl KlogTime {
         (0..=MAX_YEARS_BACK).filter_map(|back| self.to_micros(year - back)).find(|micros| *micros <= latest)
     }
 
-    /// Keeps klog's microseconds, and takes the year and zone that come nearest to the envelope's time. Returns the
-    /// envelope's time if no zone fits.
+    /// Keeps the microseconds of klog's timestamp. Chooses the year and zone with which it is nearest to the envelope's
+    /// time. Returns the envelope's time if no zone fits.
     fn beside(self, wrapper: i64) -> i64 {
         let nearest = year_of(wrapper).and_then(|year| {
             [year, year - 1, year + 1]
@@ -226,7 +227,7 @@ mod tests {
             ("0101 01:30:00.000000", "2023-12-31T23:30:00.500000Z", "2023-12-31T23:30:00.000000Z"),
             ("1231 16:00:00.000000", "2024-01-01T00:00:01.000000Z", "2024-01-01T00:00:00.000000Z"),
             ("0229 12:00:00.000000", "2024-02-29T12:00:01.000000Z", "2024-02-29T12:00:00.000000Z"),
-            // These are seven minutes from any zone, or days apart: the envelope's timestamp is late.
+            // No time zone explains these differences: they are seven minutes or three days. The envelope is late.
             ("0823 08:58:20.000000", "2023-08-23T08:51:14.000000Z", "2023-08-23T08:51:14.000000Z"),
             ("0820 08:51:14.000000", "2023-08-23T08:51:14.000000Z", "2023-08-23T08:51:14.000000Z"),
         ] {

@@ -89,7 +89,8 @@ pub fn read(text: &str) -> Option<KlogLine<'_>> {
     } else if PREAMBLES.iter().any(|preamble| text.starts_with(preamble)) {
         KlogKind::Other
     } else {
-        // Only the first line of a trace has a header. With `--skip-headers`, no line has one.
+        // Only the first line of a trace has a header, and with `--skip-headers` no line has one. So the text may be a
+        // message without a header.
         message(text)?
     };
     Some(KlogLine { clock: Clock::None, kind })

@@ -15,13 +15,14 @@ pub struct PairValue<'a> {
 }
 
 impl<'a> PairValue<'a> {
-    /// The value without escapes. Only this call copies an escaped value, so unused values cost nothing.
+    /// The value with its escapes removed. Only this method copies a value with escapes, so values that nobody reads
+    /// cost nothing.
     #[must_use]
     pub fn text(self) -> Cow<'a, str> {
         if self.has_escapes { Cow::Owned(unescape(self.raw)) } else { Cow::Borrowed(self.raw) }
     }
 
-    /// The value as logged, for numbers and durations. They contain no escapes.
+    /// The value as logged. Use it for numbers and durations, which contain no escapes.
     #[must_use]
     pub fn raw(self) -> &'a str {
         self.raw

@@ -10,7 +10,7 @@ use super::access::micros;
 /// One line of a trace. Fields that the line does not contain are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TraceFragment<'a> {
-    /// The number that all lines of a trace share: random, and unique within one process only. `None` before 1.7.
+    /// A random number that all lines of a trace share. It is unique only within one process. `None` before 1.7.
     pub number: Option<u32>,
     pub part: TracePart,
     /// The traced operation: `List`, `Create`, `SerializeObject`.
@@ -37,7 +37,7 @@ pub struct TraceFragment<'a> {
     pub size: Option<u64>,
 }
 
-/// Which line of a trace it is.
+/// Which line of a trace this is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum TracePart {
     /// The first line: operation, request and duration.
@@ -84,7 +84,7 @@ const KEYS: [&str; 24] = [
     "size",
 ];
 
-/// In bytes.
+/// The length of the longest key, in bytes.
 const MAX_KEY: usize = "resourceVersion".len();
 
 impl<'a> TraceFragment<'a> {

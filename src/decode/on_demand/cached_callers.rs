@@ -11,12 +11,12 @@ use super::cursor::JsonCursor;
 use super::objects::ClientFields;
 use crate::k8s::event::{Caller, CallerCache, CallerId};
 
-/// The first and the maximum number of slots.
+/// The number of slots of a new cache. The next constant is the maximum.
 const FIRST_SLOTS: usize = 1 << 4;
 const SLOTS: usize = 1 << 12;
-/// Longer texts are not cached. In bytes.
+/// In bytes. Longer texts are not cached.
 const MAX_TEXT: usize = 1 << 10;
-/// How many bytes of a text help to distinguish the clients of one user.
+/// The number of bytes of a text that distinguish the clients of one user.
 const DISTINGUISHING_BYTES: usize = 16;
 /// The start of every cached text.
 const START: &[u8] = br#","user":{"username":""#;
@@ -32,7 +32,7 @@ pub struct CachedCallers {
     filled: usize,
 }
 
-/// A user. One user may have several clients: the pods of one ServiceAccount.
+/// A user, who may have several clients: for example, all pods with one ServiceAccount.
 #[derive(Debug, Default, Clone)]
 struct CachedUser {
     hash: u64,
@@ -50,7 +50,7 @@ struct CachedCaller {
     /// Positions of the fields in `text`.
     fields: ClientFields,
     id: Option<CallerId>,
-    /// The annotations of the client's last request, if kubetoll needs none of them.
+    /// Annotations from a request of the client that kubetoll does not need. Empty if none are cached.
     annotations: Vec<u8>,
 }
 
@@ -78,7 +78,7 @@ impl CallerCache for CachedCaller {
 }
 
 impl CachedCallers {
-    /// Looks up the client at the cursor, and moves the cursor behind it. A client that is not cached is parsed with
+    /// Returns the client at the cursor, and moves the cursor past it. If the client is not cached, parses it with
     /// `read`.
     pub(super) fn pass(
         &mut self,
@@ -166,7 +166,7 @@ impl CachedCallers {
         cached.annotations.clear();
     }
 
-    /// Grows the cache once a quarter as many slots were filled as exist, so that few clients share a slot.
+    /// Grows the cache if a quarter of its slots were filled, so that few clients share a slot.
     fn grow(&mut self) {
         self.filled += 1;
         if 4 * self.filled > self.callers.len() && self.callers.len() < SLOTS {

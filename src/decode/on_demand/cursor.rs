@@ -1,5 +1,4 @@
-//! Moves through a JSON text and checks sixteen bytes at a time. It finds strings, and skips other values without
-//! parsing them.
+//! Moves through a JSON text in steps of sixteen bytes. It finds strings, and skips other values without parsing them.
 
 use std::ops::Range;
 
@@ -58,7 +57,7 @@ impl<'t> JsonCursor<'t> {
         self.at
     }
 
-    /// The position in the type that spans use.
+    /// The offset of the cursor, in the integer type of spans.
     #[allow(clippy::cast_possible_truncation, reason = "`new` rejects longer texts")]
     pub fn mark(&self) -> u32 {
         self.at as u32
@@ -224,7 +223,7 @@ impl<'t> JsonCursor<'t> {
             [b'-', number @ ..] => digits(number),
             number => digits(number),
         };
-        // Another character, as in `1.5`, makes it a different number.
+        // If another character follows, as in `1.5`, the value is not an integer.
         (known && matches!(rest[end], b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r'))
             .then(|| self.at += end)
     }
@@ -268,7 +267,7 @@ impl<'t> JsonCursor<'t> {
     }
 }
 
-/// Sets a bit for each of sixteen bytes that is a quote, a backslash or a control character.
+/// Returns one bit for each of sixteen bytes. The bit is set for a quote, a backslash or a control character.
 fn special(bytes: u8x16) -> u32 {
     let control = bytes.min(u8x16::splat(0x1f)).simd_eq(bytes);
     (bytes.simd_eq(u8x16::splat(b'"')) | bytes.simd_eq(u8x16::splat(b'\\')) | control).to_bitmask()

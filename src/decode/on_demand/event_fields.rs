@@ -10,7 +10,7 @@ use crate::decode::unescape::append;
 use crate::k8s::Event;
 use crate::k8s::event::{Annotations, CallerRef, FORBIDDEN, Raw, ResponseStatus};
 
-/// The start of an event in the log backend's format.
+/// The start of every event in the log backend's format.
 pub(in crate::decode) const START: &[u8] = br#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":""#;
 /// Positions of `Event` and of the API version in that format.
 const KIND: TextSpan = TextSpan { start: 9, end: 14, has_escapes: false };
@@ -39,8 +39,8 @@ pub struct EventFields {
 }
 
 impl EventFields {
-    /// Locates the fields of an event. `None` if the text is not an event, or if no server writes it like this; then
-    /// `serde_json` decides.
+    /// Locates the fields of an event. Returns `None` if the text is not an event, or has a form that no server writes;
+    /// then `serde_json` decides.
     #[must_use]
     pub fn find(text: &str, callers: &mut CachedCallers) -> Option<Self> {
         let mut fields = Self::default();

@@ -4,7 +4,7 @@
 
 use wide::u8x16;
 
-/// How many bytes one mask covers, one bit each.
+/// The number of bytes that one mask covers. Each byte has one bit.
 pub(super) const BLOCK: usize = 64;
 /// The bytes of a vector.
 const STEP: usize = 16;
@@ -38,17 +38,17 @@ impl Masks {
     }
 }
 
-/// The state between two blocks.
+/// The state from one block to the next.
 #[derive(Debug, Default)]
 pub(super) struct QuoteState {
-    /// All ones inside a string, else 0.
+    /// All bits are set if the next byte is inside a string, otherwise 0.
     inside: u64,
     /// 1 if the next byte is escaped, else 0.
     escaped: u64,
 }
 
 impl QuoteState {
-    /// Sets the bits of the bytes in strings. The closing quotes are not set.
+    /// Returns a mask of the bytes in strings. It includes the opening quotes, but not the closing quotes.
     pub fn inside(&mut self, quote: u64, backslash: u64) -> u64 {
         let quote = quote & !self.escaped(backslash);
         let inside = prefix_xor(quote) ^ self.inside;
@@ -56,7 +56,7 @@ impl QuoteState {
         inside
     }
 
-    /// Sets the bits of the bytes after a backslash that is not escaped itself.
+    /// Returns a mask of the escaped bytes: those after a backslash that is not escaped itself.
     fn escaped(&mut self, mut backslash: u64) -> u64 {
         let mut escaped = self.escaped;
         backslash &= !escaped;
@@ -75,7 +75,7 @@ impl QuoteState {
     }
 }
 
-/// Sets each bit to the parity of all bits up to it.
+/// Sets each bit to the parity of itself and all lower bits.
 fn prefix_xor(mut bits: u64) -> u64 {
     for shift in [1, 2, 4, 8, 16, 32] {
         bits ^= bits << shift;

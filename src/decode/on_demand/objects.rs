@@ -73,7 +73,7 @@ impl ClientFields {
 }
 
 impl TextSpan {
-    /// The text of a span; from `unescaped` if it had escapes.
+    /// Returns the text of a span. If the span had escapes, it is taken from `unescaped`.
     pub fn text<'e>(self, text: &'e str, unescaped: &'e str) -> Text<'e> {
         let text = if self.has_escapes { unescaped } else { text };
         Text(Cow::Borrowed(&text[self.range()]))
@@ -161,7 +161,7 @@ impl AnnotationFields {
     }
 }
 
-/// Detects repeated keys. `serde_json` must handle an object with one.
+/// Detects repeated keys. If a key is repeated, `serde_json` must parse the object.
 #[derive(Default)]
 pub(super) struct UniqueKeys(u32);
 
@@ -173,7 +173,7 @@ impl UniqueKeys {
     }
 }
 
-/// Locates an object, an array or a string, as written.
+/// Locates an object, an array or a string. The span includes the brackets or quotes.
 pub(super) fn raw(cursor: &mut JsonCursor<'_>) -> Option<TextSpan> {
     let start = cursor.mark();
     if !matches!(cursor.peek()?, b'{' | b'[' | b'"') {

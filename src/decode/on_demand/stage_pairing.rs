@@ -16,9 +16,9 @@ use crate::decode::outcome::Layers;
 use crate::input::{Record, RecordKind};
 use crate::k8s::Event;
 
-/// How many events can wait at a time. A block contains about as many.
+/// The maximum number of events that wait at a time. A block contains about as many events.
 const SLOTS: usize = 1 << 10;
-/// Longer events do not wait. In bytes.
+/// In bytes. Longer events do not wait for their pair.
 const MAX_LINE: usize = 8 << 10;
 /// The length of a timestamp. The server always writes microseconds.
 ///
@@ -37,7 +37,7 @@ pub struct PendingRequestReceived<'b> {
     waiting: Vec<RequestReceived<'b>>,
     /// How many events to reserve memory for.
     expected: usize,
-    /// By a hash of the audit ID: the event's index plus one, or 0.
+    /// The slots, chosen by a hash of the audit ID. Each contains an event's index plus one, or 0 if it is empty.
     slots: [u16; SLOTS],
 }
 
@@ -65,7 +65,7 @@ impl<'b> PendingRequestReceived<'b> {
     /// Creates the state for a block of `lines` lines.
     #[must_use]
     pub fn with_lines(lines: u64) -> Self {
-        // At most half of the lines wait, because each event has a pair.
+        // At most half of the lines wait, because each waiting event has a pair.
         let expected = usize::try_from(lines / 2).map_or(SLOTS, |half| half.min(SLOTS));
         Self { waiting: Vec::new(), expected, slots: [0; SLOTS] }
     }

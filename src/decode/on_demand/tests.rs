@@ -18,7 +18,7 @@ fn check_after(recent: &mut CachedCallers, text: &str) -> bool {
     if fields.find_in_server_order(text, recent).is_some() {
         let any_order = EventFields::in_any_order(text).expect("both orders accept the text");
         fields.request_bytes = None;
-        // For a cached client, the fields of the event itself are compared below.
+        // The client is cached. Its fields in the event are compared below.
         if fields.cached_client.take().is_some() {
             fields.client = any_order.client;
         }
