@@ -13,23 +13,25 @@ pub struct Block {
     pub offset: u64,
     /// The records. Each line includes its line feed; only the last line of a source may lack it.
     pub bytes: Vec<u8>,
-    /// For a stream of lines: the positions of the first line feeds in `bytes`. Later ones are searched again.
+    /// For a stream of lines: the positions of the first line feeds in `bytes`. Later line feeds are not recorded and
+    /// must be searched again.
     pub feeds: Vec<usize>,
     /// How the bytes divide into records.
     pub framing: Framing,
     /// The positions of records that are not lines.
     pub spans: Vec<RecordSpan>,
-    /// How many lines end in this block, including lines of records that were too long.
+    /// The number of lines that end in this block. Lines of records that were too long count too.
     pub lines: u64,
-    /// Records before this block that exceed the cap. No block contains them.
+    /// Records before this block that exceed the cap. No block contains such a record.
     pub too_long: Vec<TooLong>,
-    /// The stream is damaged: the reason, and the line at which the readable part ends.
+    /// Set if the stream is damaged: the kind of damage, and the line at which the readable part ends.
     pub damage: Option<(Damage, u64)>,
     /// Held if the block contains a record longer than [`LONG_RECORD`].
     pub permit: Option<Permit>,
 }
 
-/// A longer record is a long record, in bytes. Only one is in memory at a time, and its memory is not reused.
+/// A record with more bytes than this is a long record. Only one long record is in memory at a time, and its memory is
+/// not reused.
 pub(super) const LONG_RECORD: usize = 8 << 20;
 
 impl Block {
@@ -73,7 +75,7 @@ pub struct TooLong {
     pub offset: u64,
     /// Its length in bytes, including the line feed of a line.
     pub bytes: u64,
-    /// How many bytes were read for it, including white space before it.
+    /// The number of bytes that were read for the record. White space before it counts too.
     pub read: u64,
 }
 

@@ -9,7 +9,7 @@ const MAX_READ: usize = 128 << 10;
 
 /// Fills the start of a block's memory.
 pub(super) struct BlockBuffer<'a> {
-    /// The whole memory. Only the first `length` bytes are valid.
+    /// All memory of the block. Only its first `length` bytes are valid.
     pub memory: &'a mut Vec<u8>,
     /// The number of valid bytes.
     pub length: usize,

@@ -14,13 +14,14 @@ use super::open::Shrunk;
 
 /// The target size of a block in bytes. A longer record makes the block longer.
 pub const BLOCK_SIZE: usize = 1 << 19;
-/// For a record longer than a block, at least this many bytes are read before they are searched again.
+/// The minimum number of bytes that are read before a record longer than a block is searched again.
 const READ_SIZE: usize = 256 << 10;
-/// How many bytes to search for a line feed before the framing is detected without one.
+/// The maximum number of bytes that are searched for a line feed. After that, the framing is detected without one.
 const DETECT_LIMIT: usize = 4 << 20;
-/// How many line ends to try as the end of a block, from the last one backwards.
+/// The maximum number of line ends that are tried as the end of a block. The search begins at the last line end.
 const MAX_CUTS_TRIED: usize = 256;
-/// How many bytes to read to find the end of related lines. Damage may leave related lines that never end.
+/// The maximum number of bytes that are read to find the end of related lines. In a damaged file, related lines may
+/// never end.
 const MAX_RELATED: usize = 4 << 20;
 
 /// Cuts a stream into blocks. It skips records longer than the cap, and never holds a whole one in memory.
@@ -112,7 +113,7 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
         !block.bytes.is_empty() || block.lines > 0 || !block.too_long.is_empty() || block.damage.is_some()
     }
 
-    /// How many bytes must be read before the framing can be detected: a whole line, or `DETECT_LIMIT`.
+    /// The number of bytes that are needed to detect the framing: a whole line, or `DETECT_LIMIT`.
     fn bytes_to_detect(&self, bytes: &[u8]) -> usize {
         let is_detectable = self.framing.is_some() || memchr::memchr(b'\n', bytes).is_some();
         if is_detectable { 0 } else { DETECT_LIMIT.min(self.max_record) }

@@ -8,7 +8,7 @@ use zstd::stream::raw::{Decoder, InBuffer, Operation as _, OutBuffer};
 
 /// log2 of gzip's largest window in bytes.
 const GZIP_WINDOW: u8 = 15;
-/// In bytes.
+/// The length of a block header of zstd, in bytes.
 const ZSTD_BLOCK_HEADER: usize = 3;
 
 /// The result of one call of a decompressor.
@@ -53,13 +53,13 @@ impl Decompressor for Gzip {
 
 pub(super) struct Zstd {
     decoder: Decoder<'static>,
-    /// How many bytes the decoder expects next.
+    /// The number of bytes that the decoder expects next.
     wanted: usize,
 }
 
 impl Zstd {
     /// # Errors
-    /// There is not enough memory.
+    /// If there is not enough memory.
     pub fn new() -> io::Result<Self> {
         Ok(Self { decoder: Decoder::new()?, wanted: 0 })
     }
@@ -90,9 +90,9 @@ impl Decompressor for Zstd {
 pub(super) struct DecompressedReader<R, P> {
     packed: R,
     decompressor: P,
-    /// The position is between two members or frames.
+    /// True if the position is between two members or frames.
     is_between: bool,
-    /// An error to return after the bytes before it.
+    /// An error that is returned after all bytes before it.
     error: Option<io::Error>,
 }
 

@@ -25,7 +25,7 @@ pub enum InputError {
 pub struct Source {
     /// The file, or `None` for standard input.
     pub path: Option<PathBuf>,
-    /// The command line names this file; it was not found in a directory.
+    /// True if the command line names this file. False if it was found in a directory.
     pub explicit: bool,
     /// When the file was last modified, in microseconds since 1970.
     pub modified: Option<i64>,
@@ -125,7 +125,7 @@ impl Sources {
         let mut seen = BTreeSet::new();
         for (path, explicit) in found {
             match Source::from_path(&path, explicit) {
-                // Two paths lead to the same file.
+                // Another path already led to this file.
                 Ok((_, Some(inode))) if !seen.insert(inode) => {}
                 Ok((source, inode)) => {
                     let kind = inode.and_then(|_| FileKind::from_path(&path));

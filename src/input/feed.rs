@@ -13,8 +13,9 @@ use super::long_records::LongRecords;
 use super::open::{Stream, open};
 use super::read_ahead::ReadAhead;
 
-/// With this many workers per compressed stream, decompression is as slow as the workers. Inflating takes half
-/// the time of decoding and counting. zstd takes a quarter, so its limit would be five.
+/// The number of workers per compressed stream at which decompression becomes the bottleneck. It is three for gzip,
+/// because decompression takes half the time of decoding and counting. For zstd it would be five, because decompression
+/// takes a quarter.
 const SHARED_BY: usize = 3;
 
 /// Distributes the blocks of all sources.
@@ -25,12 +26,12 @@ pub struct Feed<'a, T> {
     max_record: usize,
     detect: T,
     next: AtomicUsize,
-    /// How many sources are read completely.
+    /// The number of sources that were read completely.
     done: AtomicUsize,
-    /// How many workers are opening a source.
+    /// The number of workers that are opening a source now.
     opening: AtomicUsize,
     slots: Vec<Mutex<Option<OpenSource<T>>>>,
-    /// How many threads can run at once.
+    /// The number of threads that can run at once.
     cores: usize,
     progress: Arc<AtomicU64>,
     long: LongRecords,
@@ -160,9 +161,9 @@ impl<'a, T: Fn(&[u8]) -> Framing + Clone + Send + 'static> Feed<'a, T> {
         found.is_some()
     }
 
-    /// Decides how to read a stream. A compressed stream is read ahead if a core is free for it, or if so many
-    /// workers share it that they wait for it. Otherwise workers decompress in turns, because another thread would
-    /// only compete for the same cores.
+    /// Decides how to read a stream. A compressed stream is read ahead on its own thread in two cases: a core is free
+    /// for the thread, or so many workers share the stream that they would wait for its decompression. Otherwise the
+    /// workers decompress it in turns, because another thread would only compete for the same cores.
     fn read(&self, stream: Stream, source: u32) -> OpenSource<T> {
         let workers = self.slots.len();
         let left = self.wanted.len() - self.done.load(Ordering::Acquire);
@@ -250,7 +251,7 @@ mod tests {
     fn long_lines_of_two_sources_are_never_both_in_memory() {
         use super::super::block::LONG_RECORD;
         let dir = tempfile::tempdir().expect("a directory");
-        // Shorter lines may be read without a permit.
+        // Records that are not long may be read without a permit.
         let long = [&*vec![b'x'; 2 * LONG_RECORD + 1], b"\n"].concat();
         for name in ["a", "b"] {
             std::fs::write(dir.path().join(name), long.repeat(2)).expect("a file");

@@ -77,18 +77,18 @@ impl RecordSpan {
 /// How often a record repeats directly after itself. This keeps gigabytes of `{` or of blank lines cheap.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Repeats {
-    /// How many more records have the same bytes.
+    /// The number of further records with the same bytes.
     pub times: usize,
-    /// The distance between two repetitions in bytes.
+    /// The distance from one repetition to the next, in bytes.
     pub bytes: usize,
-    /// The distance between two repetitions in lines.
+    /// The distance from one repetition to the next, in lines.
     pub lines: u64,
 }
 
 /// A record and its repetitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordRun<'a> {
-    /// The first of them.
+    /// The first of the records.
     pub record: Record<'a>,
     pub repeats: Repeats,
 }
@@ -110,7 +110,7 @@ impl<'a> RecordRun<'a> {
     }
 }
 
-/// Longer texts are not checked for repetitions. In bytes.
+/// In bytes. Longer records are not checked for repetitions.
 pub(super) const LONGEST_REPEATED: usize = 1_024;
 
 /// The length of the common prefix of two texts, in bytes.
@@ -134,7 +134,7 @@ pub fn lines(bytes: &[u8], first_line: u64, offset: u64) -> impl Iterator<Item =
     noted_runs(bytes, &[], first_line, offset).flat_map(RecordRun::records)
 }
 
-/// Like [`lines`], but combines repeated lines. `feeds` are the offsets of the first line feeds.
+/// Like [`lines`], but combines repeated lines. `feeds` contains the offsets of the first line feeds.
 pub(super) fn noted_runs<'a>(
     bytes: &'a [u8],
     feeds: &'a [usize],
@@ -166,10 +166,11 @@ pub(super) fn noted_runs<'a>(
     })
 }
 
-/// How many line feeds to note per block. For a text of only line feeds, the notes would need eight times its size.
+/// The maximum number of line feeds in a block whose offsets are recorded. For a text that contains only line feeds,
+/// the offsets would take eight times its size.
 const FEEDS_NOTED: usize = 1 << 14;
 
-/// Counts the lines of a text, and notes the offsets of the first line feeds.
+/// Counts the lines of a text. Records the offsets of the first line feeds.
 pub(super) fn note_lines(bytes: &[u8], feeds: &mut Vec<usize>) -> u64 {
     let mut all = memchr::memchr_iter(b'\n', bytes);
     feeds.extend(all.by_ref().take(FEEDS_NOTED));

@@ -9,7 +9,8 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::discover::Source;
 
-/// How many bytes of each file are compared before whole files are compared.
+/// The number of bytes at the start of each file that are compared first. Only files with equal starts are compared as
+/// a whole.
 const START: u64 = 64 << 10;
 
 /// Finds sources with the same bytes as an earlier source. Returns pairs of indexes, the duplicate first, in

@@ -9,10 +9,10 @@ mod tests;
 
 use super::framing::{LONGEST_REPEATED, RecordKind, RecordSpan, Repeats, common_start};
 
-/// The maximum nesting of a document. A deeper record is not a log, and ends at this depth.
+/// The maximum nesting depth of a document. A record with deeper nesting is not a log, so it ends at this depth.
 const MAX_DEPTH: usize = 256;
 
-/// The container of the current position.
+/// The container that the current position is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Container {
     Object,
@@ -36,10 +36,10 @@ enum ScanState {
 #[derive(Debug)]
 pub struct JsonScanner {
     state: ScanState,
-    /// A top-level array is open. Its elements are the records.
+    /// True if a top-level array is open. Its elements are the records.
     is_in_array: bool,
     stack: Vec<Container>,
-    /// The last byte outside strings that is not white space; `"` for a string.
+    /// The last byte that is neither white space nor inside a string. `"` stands for a whole string.
     previous: u8,
     /// Where the current record began, and its line number.
     start: usize,
@@ -52,7 +52,7 @@ pub struct JsonScanner {
     last: Option<RecordEnd>,
 }
 
-/// The end of a record. The scanner's state at this point contains nothing else.
+/// The end of a record. At this point, the scanner needs no other state.
 #[derive(Debug, Clone, Copy)]
 struct RecordEnd {
     at: usize,
@@ -295,8 +295,8 @@ impl JsonScanner {
         self.previous = 0;
     }
 
-    /// Where the block may end: at the current position if no record is open, else at the end of the last whole
-    /// record.
+    /// The position at which the block may end: the current position if no record is open, otherwise the end of the
+    /// last whole record.
     #[must_use]
     pub fn cut(&self) -> Option<usize> {
         match self.state {
@@ -305,7 +305,7 @@ impl JsonScanner {
         }
     }
 
-    /// How many bytes are scanned. Bytes whose meaning depends on the next one are not.
+    /// The number of bytes that are scanned. Bytes whose meaning depends on the next byte are not scanned yet.
     #[must_use]
     pub fn seen(&self) -> usize {
         self.at
@@ -348,9 +348,9 @@ impl JsonScanner {
     }
 }
 
-/// How many bytes after a record's end can change where it ends: a brace, spaces and a quote.
+/// The number of bytes after a record's end that can change where it ends: a brace, spaces and a quote.
 const LOOKAHEAD: usize = SPACES + 4;
-/// How many spaces may separate two tokens when the scanner searches damaged text for an element.
+/// The maximum number of spaces between two tokens when the scanner searches damaged text for an element.
 const SPACES: usize = 4;
 
 /// Finds the start of a document or element in damaged text. `text` ends before a brace, and `next` is the next byte
@@ -362,7 +362,7 @@ fn start_after(text: &[u8], next: u8) -> Option<usize> {
             text.len() - spaces
         };
         let text = &text[..trim(text)];
-        // The damaged byte may be the separator of two elements.
+        // The damaged byte may be the separator between two elements. So also try the text without its last byte.
         let other = &text[..text.len().saturating_sub(1)];
         text.ends_with(end) && end.len() == 1 || other[..trim(other)].ends_with(end)
     };

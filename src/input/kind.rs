@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::shell::{operand, quoted};
 
-/// How many of the first bytes are checked.
+/// The number of first bytes that are checked.
 const CHECKED_BYTES: u64 = 4 << 10;
 
 /// A file type.
@@ -134,7 +134,7 @@ impl FileKind {
         format!("{count} {noun}{}{end}", if count == 1 { "" } else { "s" })
     }
 
-    /// A noun, and the text after its plural.
+    /// The noun for one file, and the text that follows the noun in singular and plural.
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Empty => ("empty file", ""),
@@ -237,7 +237,7 @@ fn of_text(text: &str) -> FileKind {
     let is_table = |at: char| {
         commas(first, at) > 0 && second.is_none_or(|second| commas(second, at) >= commas(first, at))
     };
-    // A header contains names, not sentences.
+    // The cells of a header line are names, not sentences.
     let is_header = first.split([',', ';', '\t']).all(|cell| cell.trim().len() < 60 && !cell.contains(": "));
     if is_header && [',', ';', '\t'].into_iter().any(is_table) { FileKind::Csv } else { FileKind::Text }
 }

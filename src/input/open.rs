@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::decompress::{DecompressedReader, Gzip, Zstd};
 
-/// How many bytes to read from the disk at once.
+/// The maximum number of bytes that are read from the disk at once.
 const READ_SIZE: usize = 256 << 10;
 
 /// The file became shorter while kubetoll read it.
@@ -61,7 +61,7 @@ pub(super) fn open(path: Option<&Path>, progress: Arc<AtomicU64>) -> io::Result<
     decompressed(CountingReader { inner: raw, count: progress })
 }
 
-/// Reads and decompresses a whole file. `None` if the result is longer than `most` bytes.
+/// Reads and decompresses a whole file. Returns `None` if it has more than `most` bytes after decompression.
 ///
 /// # Errors
 /// The file can't be read or decompressed.

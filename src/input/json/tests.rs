@@ -1,4 +1,4 @@
-//! Tests records and damage for any size of reads.
+//! Tests that the size of reads does not change the records, even of damaged text.
 
 use super::*;
 use proptest::prelude::*;
