@@ -10,25 +10,25 @@ use super::native::NativeExpr;
 use super::types::Check;
 use super::value::Value;
 
-/// The longest condition, in bytes: about twenty times the longest embedded one.
+/// The maximum length of a condition, in bytes: about twenty times the longest embedded condition.
 const LONGEST: usize = 4_096;
-/// Limit for the nesting of a condition. Checking, running and dropping it are recursive, so deep nesting
-/// overflows the stack.
+/// The maximum nesting of a condition. The functions that check, run and drop a condition are recursive, so deep
+/// nesting overflows the stack.
 const DEEPEST: usize = 32;
-/// Limit for the steps of a condition: about a hundred times what embedded rules need. A condition runs for each
-/// row and client.
+/// The maximum number of steps of a condition: about a hundred times what embedded rules need. A condition runs for
+/// each row and client.
 const MOST_STEPS: u64 = 20_000;
-/// Assumed length of a list that is not a literal.
+/// The length that the step limit assumes for a list that is not a literal.
 const LIST_LENGTH: u64 = 32;
 const TOO_DEEP: &str = "the condition is nested too deeply; split it";
 
 #[derive(Debug)]
 pub struct Condition {
     pub source: String,
-    /// The variables that it uses, without duplicates.
+    /// The variables that the condition uses, without duplicates.
     pub names: Vec<VariableRef>,
-    /// The operands of its outermost `&&`, or the whole condition. Each operand uses fewer variables than the
-    /// whole. Thus it has fewer distinct inputs, and its results are cached better.
+    /// The operands of the condition's outermost `&&`, or the whole condition. An operand uses fewer variables than the
+    /// whole condition. Thus it has fewer distinct inputs, and its results are cached better.
     pub conjuncts: Vec<Conjunct>,
     whole: Runnable,
 }
@@ -36,7 +36,7 @@ pub struct Condition {
 /// An operand of a condition's outermost `&&`.
 #[derive(Debug)]
 pub struct Conjunct {
-    /// The variables that it uses, without duplicates.
+    /// The variables that the operand uses, without duplicates.
     pub names: Vec<VariableRef>,
     expr: Runnable,
 }
@@ -66,7 +66,7 @@ impl Condition {
     /// Compiles and checks a condition.
     ///
     /// # Errors
-    /// All errors of the condition.
+    /// Returns all errors of the condition.
     pub fn compile(source: &str, scope: &VariableScope<'_>) -> Result<Self, Vec<CheckError>> {
         if source.len() > LONGEST {
             let message = format!("the condition has {} bytes; the limit is {LONGEST}", source.len());
@@ -85,7 +85,7 @@ impl Condition {
     /// Compiles a condition that a test has checked, with CEL's faster parser. It reports no positions.
     ///
     /// # Errors
-    /// As [`Condition::compile`], without positions.
+    /// Returns the same errors as [`Condition::compile`], without positions.
     pub(super) fn compile_trusted(source: &str, scope: &VariableScope<'_>) -> Result<Self, Vec<CheckError>> {
         let parsed = cel::parser::PrattParser::new().parse(source);
         let expr = parsed.map_err(|errors| vec![CheckError { offset: 0, message: errors.to_string() }])?;
@@ -122,8 +122,8 @@ impl Condition {
         Ok(Self { source: source.to_owned(), names, conjuncts, whole: Runnable::new(whole, scope) })
     }
 
-    /// Evaluates the condition without CEL, as far as possible. Most conditions need no CEL. If the result is
-    /// `Some`, CEL yields the same.
+    /// Evaluates the condition without CEL, which suffices for most conditions. `Some` is always equal to CEL's result.
+    /// `None` means that only CEL can decide.
     pub fn holds_natively<'v>(&'v self, find: impl Fn(VariableRef) -> Value<'v>) -> Option<bool> {
         self.whole.native.as_ref()?.holds(&find)
     }
@@ -147,11 +147,11 @@ impl Conjunct {
         self.expr.native.as_ref()?.holds(&find)
     }
 
-    /// As [`Condition::evaluate`], with the values of [`Conjunct::names`].
+    /// Evaluates the operand with CEL. `values` are in the order of [`Conjunct::names`].
     ///
     /// # Errors
-    /// See [`Condition::evaluate`]. The whole condition holds if each operand holds. If one operand is false, the
-    /// whole is false, even if another one fails (CEL's `&&`).
+    /// Returns CEL's runtime errors. The whole condition holds if each operand holds. If one operand is false, the
+    /// whole condition is false, even if another operand fails (CEL's `&&`).
     pub fn evaluate(
         &self,
         values: &[Value<'_>],
@@ -203,7 +203,7 @@ fn environment() -> Arc<cel::Env> {
     STANDARD.clone()
 }
 
-/// The parser's message, without details that only the parser's authors need.
+/// Returns the parser's message without details that only the parser's authors need.
 fn plain(message: &str) -> String {
     if message.contains("Recursion limit") {
         return TOO_DEEP.to_owned();
@@ -237,8 +237,8 @@ fn is_too_deep(root: &IdedExpr) -> bool {
     false
 }
 
-/// Upper bound of the steps of an expression. Also rejects joining strings in a loop, since nested loops could
-/// double a string in each step.
+/// Returns an upper bound for the steps of an expression. Also rejects an expression that joins strings in a loop:
+/// nested loops could double a string in each step.
 fn steps_of(expr: &IdedExpr, in_loop: bool, places: &SourceInfo, wrong: &mut Vec<CheckError>) -> u64 {
     let mut of = |expr: &IdedExpr, in_loop: bool| steps_of(expr, in_loop, places, wrong);
     let steps = match &expr.expr {
@@ -279,7 +279,8 @@ fn offset_in(expr: &IdedExpr, places: &SourceInfo) -> usize {
     places.offset_for(expr.id).map_or(0, |(start, _)| start as usize)
 }
 
-/// The byte offset of a line and a column. Both count from 1; a parser reports 0 if it does not know them.
+/// Converts a line and a column to a byte offset. Lines and columns begin with 1; a parser reports 0 if it does not
+/// know them.
 fn offset_of(source: &str, (line, column): (isize, isize)) -> usize {
     let line = usize::try_from(line - 1).unwrap_or(0);
     let before: usize = source.split_inclusive('\n').take(line).map(str::len).sum();

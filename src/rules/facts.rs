@@ -24,26 +24,26 @@ use compact_str::CompactString;
 /// A row: the requests of one client with one shape and one user agent product.
 #[derive(Debug, Clone, Copy)]
 pub struct RowFacts<'a> {
-    /// All clients; needed for what depends on the whole log.
+    /// All clients, for variables that depend on the whole log.
     pub judged: &'a JudgedClients,
     pub client: &'a ClientSummary,
     pub key: &'a ShapeKey,
-    /// The verdict of the shape, and its rows.
+    /// The summary of the shape: its verdict and its rows.
     pub entry: &'a ShapeSummary,
     pub product: &'a str,
     pub row: &'a Row,
     pub requests: u64,
-    /// How many measured requests agree with the verdict, and how many contradict it.
+    /// The number of measured requests that agree with the verdict, and the number that contradict it.
     pub agreement: &'a Agreement,
     /// Polls, herds, relists and other patterns over time.
     pub pattern: Option<&'a Pattern>,
     /// Slow reads in etcd's own log that overlap with LISTs of this row.
     pub slow_reads: &'a [SlowRead],
-    /// Cost of its requests; `None` without an inventory.
+    /// The cost of the row's requests; `None` without an inventory.
     pub cost: Option<&'a Cost>,
 }
 
-/// Returns the value of a variable for a row.
+/// A function that returns the value of a variable for a row.
 pub type RowGetter = for<'r, 'a> fn(&'r RowFacts<'a>) -> Value<'r>;
 
 fn text(text: &str) -> Value<'_> {

@@ -5,13 +5,13 @@ use minijinja::{Environment, Error, ErrorKind};
 pub use crate::k8s::text::{count, more};
 use crate::k8s::timestamp;
 
-/// Bytes with at most three digits: `45.2 MB`.
+/// Formats a number of bytes with at most three digits: `45.2 MB`.
 #[must_use]
 pub fn bytes(number: u64) -> String {
     scaled(number, &["B", "kB", "MB", "GB", "TB", "PB"], 1000, " ", 99.95)
 }
 
-/// A number in the greatest unit that fits. Shows one decimal below `exact`.
+/// Formats a number in the greatest unit that fits. Shows one decimal if the value in that unit is below `exact`.
 #[allow(clippy::cast_precision_loss, reason = "three figures are shown")]
 pub(crate) fn scaled(number: u64, units: &[&str], base: u64, space: &str, exact: f64) -> String {
     let mut value = number as f64;
@@ -24,7 +24,7 @@ pub(crate) fn scaled(number: u64, units: &[&str], base: u64, space: &str, exact:
     format!("{value:.decimals$}{space}{}", units[unit])
 }
 
-/// A number of repetitions: `once`, `twice`, `1,234 times`.
+/// Formats a number of repetitions: `once`, `twice`, `1,234 times`.
 #[must_use]
 pub fn times(number: u64) -> String {
     match number {
@@ -34,7 +34,7 @@ pub fn times(number: u64) -> String {
     }
 }
 
-/// A duration with two or three significant digits: `250 ms`, `1.0 s`, `72 s`, `6.0 min`, `2.5 h`.
+/// Formats a duration with two or three significant digits: `250 ms`, `1.0 s`, `72 s`, `6.0 min`, `2.5 h`.
 #[must_use]
 pub fn duration(seconds: f64) -> String {
     let (value, unit) = match seconds {
@@ -47,8 +47,8 @@ pub fn duration(seconds: f64) -> String {
     format!("{value:.decimals$} {unit}")
 }
 
-/// A plural noun, or its singular if `number` is 1. Knows plurals such as `LISTs`, `WATCHes`, `policies` and
-/// `ingresses.networking.k8s.io`.
+/// Returns the plural noun, or its singular if `number` is 1. Handles plurals such as `LISTs`, `WATCHes`, `policies`
+/// and `ingresses.networking.k8s.io`.
 #[must_use]
 pub fn noun(number: u64, plural: &str) -> String {
     if number != 1 {
@@ -69,7 +69,7 @@ pub fn noun(number: u64, plural: &str) -> String {
     }
 }
 
-/// A Kubernetes verb for use in a sentence: `LISTs`, `WATCHes`.
+/// Returns the third-person form of a Kubernetes verb, for a sentence: `LISTs`, `WATCHes`.
 #[must_use]
 pub fn does(verb: &str) -> String {
     match verb {
@@ -81,13 +81,13 @@ pub fn does(verb: &str) -> String {
     }
 }
 
-/// A timestamp to the second: `2026-11-20 20:36:00 UTC`. Returns other text unchanged.
+/// Formats an RFC 3339 timestamp to the second: `2026-11-20 20:36:00 UTC`. Returns any other text unchanged.
 #[must_use]
 pub fn instant(text: &str) -> String {
     timestamp::parse_micros(text).map_or_else(|| text.to_owned(), timestamp::format_second)
 }
 
-/// Up to this number, distinct targets are counted exactly; see `ledger::targets`.
+/// The maximum number of distinct targets that the ledger counts exactly; see `ledger::targets`.
 const EXACT: u32 = 64;
 
 /// The filters of rule texts and what they do, for the rule reference.
@@ -108,7 +108,7 @@ pub const FILTERS: &[(&str, &str)] = &[
     ("instant", "`2026-11-20T20:36:00.123456Z` as `2026-11-20 20:36:00 UTC`"),
 ];
 
-/// A number in a template, rounded. Variables are never negative, but the result of a subtraction can be.
+/// Rounds a number in a template. Variables are never negative, but the result of a subtraction can be.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -122,7 +122,7 @@ fn whole(number: f64, show: fn(u64) -> String) -> Result<String, Error> {
     Ok(format!("{sign}{}", show(number.abs().round() as u64)))
 }
 
-/// Adds a noun to a formatted number, if there is one.
+/// Appends the noun, if any, to a formatted number.
 fn with_noun(shown: String, plural: Option<String>) -> String {
     match plural {
         Some(plural) => {

@@ -13,11 +13,11 @@ use crate::ledger::{DistinctSet, Exemplar};
 use crate::patterns::Pattern;
 use crate::products::{Product, RecognizedBy};
 
-/// A group of rows for which a level of a rule holds.
+/// A group of rows for which one of a rule's `levels` holds.
 #[derive(Debug, Clone)]
 pub struct Finding {
     pub rule: String,
-    /// Its index among all findings without suppressed ones.
+    /// The index among the findings that are not suppressed; `None` for a suppressed finding.
     pub hit: Option<usize>,
     pub severity: Severity,
     /// Index of the client; `None` for a finding on the input.
@@ -28,30 +28,30 @@ pub struct Finding {
     pub product: Option<String>,
     /// The resource, if all rows have the same one.
     pub resource: Option<String>,
-    /// The shape with the most requests.
+    /// The name of the shape with the most requests.
     pub shape: Option<String>,
-    /// Distinguishes findings of the same rule and client. Contains no count, so that it is stable over logs.
+    /// Distinguishes findings of the same rule and client. Contains no counts, so that later logs have the same key.
     pub key: Vec<String>,
     /// One sentence. Contains text that clients chose, so escape it where it is shown.
     pub message: String,
-    /// What to change, for this kind of client and server version. Markdown. Contains text that clients chose.
+    /// What to change, for this kind of client and server version. Markdown that contains text chosen by clients.
     pub fix: String,
-    /// How to verify the fix in the next log. Format as in `fix`.
+    /// How to verify the fix in the next log. Same format as `fix`.
     pub look_for: Option<String>,
-    /// What the fix makes worse. Format as in `fix`.
+    /// What the fix makes worse. Same format as `fix`.
     pub tradeoff: Option<String>,
     pub stats: Vec<(&'static str, Value<'static>)>,
-    /// Verdict of the shape with the most requests.
+    /// The verdict on the shape with the most requests.
     pub verdict: Option<FindingVerdict>,
-    /// The load of these requests on the apiserver and etcd.
+    /// The load of the finding's requests on the apiserver and etcd.
     pub load: Load,
-    /// Cost of the requests, or what is missing to estimate it.
+    /// The cost of the requests and its basis.
     pub cost: CostBasis,
     /// When the first and the last event were received, in microseconds since 1970.
     pub span: Option<(i64, i64)>,
     /// User agent products, each with an example of a full user agent.
     pub user_agents: Vec<(String, String)>,
-    /// Example requests as evidence, the costliest first.
+    /// Example requests as evidence, the most expensive first.
     pub evidence: Vec<Exemplar>,
     /// Slow reads in etcd's own log that overlap with LISTs of the finding.
     pub slow_reads: Option<SlowReads>,
@@ -59,7 +59,7 @@ pub struct Finding {
     pub known_product: Option<(&'static Product, RecognizedBy)>,
     /// The missing permission, if the server refused the requests.
     pub permission: Option<Permission>,
-    /// Other clients that write the objects with conflicts.
+    /// Other clients that write the objects on which this client gets conflicts (409).
     pub rivals: Vec<Rival>,
     /// Patterns over time, if there are any.
     pub pattern: Option<Box<Pattern>>,
@@ -73,14 +73,13 @@ pub struct OnProgram {
     pub short: String,
     /// The program for use in a sentence: `backup in 40 namespaces`.
     pub sentence: String,
-    /// Number of clients.
     pub clients: u64,
     pub pods: DistinctSet,
     pub nodes: DistinctSet,
 }
 
 impl OnProgram {
-    /// Returns `None` for a group of one client.
+    /// Returns `None` if the group is not for a program.
     pub(super) fn from_group(group: &Group<'_>) -> Option<Self> {
         let (program, members) = group.program.as_ref()?;
         let members = members.iter().map(|index| &group.totals.judged.clients[*index]);
@@ -106,6 +105,6 @@ pub struct FindingVerdict {
     pub explanation: &'static str,
     pub certainty: &'static str,
     pub kube_version: String,
-    /// Numbers of slow requests whose latency annotations agree with the verdict, and contradict it.
+    /// The number of slow requests whose latency annotations agree with the verdict, and the number that contradict it.
     pub observed: (u64, u64),
 }

@@ -9,8 +9,8 @@ use super::rule::{Rule, Severity};
 use crate::apiserver::LimitVerdict;
 use crate::k8s::Verb;
 
-/// Rule families whose suppressions do not affect gates on requests. They are about shared identities and
-/// incomplete logs, not about requests.
+/// Suppressions of these rule families do not affect gates that count requests. These rules are about shared identities
+/// and incomplete logs, not about requests.
 const NOT_OF_REQUESTS: [&str; 2] = ["KT5", "KT9"];
 
 /// A kind of request that a CI gate can count.
@@ -32,23 +32,22 @@ impl RequestGate {
     }
 }
 
-/// The client and shape with the most requests in a gate, or of the worst finding of a rule.
+/// The client and shape with the most requests of a gate or of a rule's worst finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Worst {
     pub client: String,
-    /// The shape; for a finding, the one with the most requests.
+    /// The shape. For a finding with several shapes, the shape with the most requests.
     pub shape: String,
     pub requests: u64,
 }
 
-/// The requests that a gate counts, and those that it leaves out.
+/// The requests that a gate counts, and the requests that it leaves out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GateRequests {
-    /// Requests that the gate counts.
     pub requests: u64,
-    /// LISTs of informers, which a WATCH follows. They do not count.
+    /// LISTs of informers (a WATCH follows each of them). The gate does not count them.
     pub informers: u64,
-    /// Requests that a suppression covers. They do not count.
+    /// Requests that a suppression covers. The gate does not count them.
     pub suppressed: u64,
     /// The client and shape with most of the counted requests.
     pub worst: Option<Worst>,
@@ -59,9 +58,9 @@ pub struct GateRequests {
 pub struct RuleFindings {
     pub id: String,
     pub name: String,
-    /// Number of findings by severity.
+    /// The number of findings by severity.
     pub counts: BTreeMap<Severity, u64>,
-    /// The worst finding: its severity and its client. A finding on the input has no client.
+    /// The severity and the client of the worst finding. A finding on the input has no client.
     pub worst: Option<(Severity, Option<Worst>)>,
 }
 
@@ -73,11 +72,11 @@ pub struct Gates {
     pub etcd_get: GateRequests,
     /// LISTs whose limit the server ignored.
     pub limit_ignored: GateRequests,
-    /// One entry for each rule, also for rules without a finding.
+    /// One entry for each rule, including rules without a finding.
     pub rules: Vec<RuleFindings>,
 }
 
-/// Whether a suppression of the rule removes matched requests from gates.
+/// Whether a suppression of the rule affects gates that count requests.
 pub(super) fn is_of_requests(rule: &Rule) -> bool {
     rule.matches.is_some() && !NOT_OF_REQUESTS.iter().any(|family| rule.id.starts_with(family))
 }
@@ -115,7 +114,7 @@ pub(super) fn requests(gate: RequestGate, rows: &Rows<'_>, is_accepted: &[bool])
 
 type FindingOrder<'w> = (Reverse<Severity>, Option<(Reverse<u64>, &'w str, &'w str)>);
 
-/// Sort key for the findings of a rule, the worst first.
+/// Returns the sort key for the findings of a rule. The worst finding sorts first.
 fn order((severity, worst): &(Severity, Option<Worst>)) -> FindingOrder<'_> {
     let worst = worst.as_ref().map(|one| (Reverse(one.requests), &*one.client, &*one.shape));
     (Reverse(*severity), worst)

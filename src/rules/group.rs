@@ -16,24 +16,24 @@ use crate::k8s::Verb;
 use crate::ledger::{Histogram, Load, Merge, Row, Targets, Timeline, timeline::Rate};
 use crate::patterns::Pattern;
 
-/// All requests of a client for a resource, even those that the rule does not match.
+/// The number of requests that a client sends for a resource, including requests that the rule does not match.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Companions {
     pub watches: u64,
     pub lists: u64,
-    /// Creates, updates, patches and deletes, also of subresources.
+    /// Creates, updates, patches and deletes, including those of subresources.
     pub writes: u64,
 }
 
 /// GETs from etcd that a client sends in the same minutes as other requests.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct InStep<'a> {
-    /// Number of GETs, at most one for each of the other requests.
+    /// The number of GETs in the shared minutes. In each minute, each of the other requests counts at most one GET.
     pub reads: u64,
     pub resource: &'a str,
 }
 
-/// If a client sends more GETs than this for each of its other requests, these GETs have another purpose.
+/// The maximum number of GETs for each of the other requests. Beyond it, the GETs have another purpose.
 const MOST_READS_EACH: u64 = 2;
 
 /// A row of updates or patches.
@@ -54,9 +54,9 @@ pub struct ClientTotals<'a> {
     pub etcd_reads: u64,
     requests_by_client: Vec<u64>,
     companions: HashMap<(usize, &'a str), Companions, FxBuildHasher>,
-    /// Rows of updates and patches, by resource.
+    /// The rows of updates and patches, by resource.
     writers: HashMap<&'a str, Vec<WriterRow<'a>>, FxBuildHasher>,
-    /// By client: the number of RequestReceived events without a ResponseComplete event, by request shape.
+    /// For each client: the number of RequestReceived events without a ResponseComplete event, by request shape.
     unfinished: Vec<HashMap<RequestKey<'a>, u64, FxBuildHasher>>,
 }
 
@@ -115,7 +115,7 @@ impl<'a> ClientTotals<'a> {
         self.companions.get(&(client, resource)).copied().unwrap_or_default()
     }
 
-    /// Requests of a client for discovery and `OpenAPI` documents.
+    /// Returns the number of a client's requests for discovery and `OpenAPI` documents.
     #[must_use]
     pub fn discovery_of(&self, client: usize) -> u64 {
         let of = |class: &str| -> u64 {
@@ -126,7 +126,7 @@ impl<'a> ClientTotals<'a> {
         of("(discovery)") + of("(openapi)")
     }
 
-    /// Rows of updates and patches of a resource.
+    /// Returns the rows of updates and patches of a resource.
     #[must_use]
     pub fn writers(&self, resource: &str) -> &[WriterRow<'a>] {
         self.writers.get(resource).map_or(&[], Vec::as_slice)
@@ -143,11 +143,11 @@ impl<'a> ClientTotals<'a> {
 pub struct Group<'a> {
     /// The rows, by descending number of requests. Never empty.
     pub rows: Vec<&'a RowFacts<'a>>,
-    /// Index of the client. For a program, the client of the row with the most requests.
+    /// The index of the client. For a program, the client of the row with the most requests.
     pub client: usize,
     /// The program, and the indices of its clients that have rows in the group.
     pub program: Option<(&'a Program, Vec<usize>)>,
-    /// The leading row, with the merged data of all clients of the program.
+    /// For a program: the leading row with the merged data of all its clients.
     merged_lead: Option<RowFacts<'a>>,
     pub totals: &'a ClientTotals<'a>,
     rate: OnceCell<Option<Rate>>,
@@ -159,8 +159,8 @@ pub struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// Creates a group of rows of one client. Rows with equal requests keep their order, which makes the result
-    /// deterministic.
+    /// Creates a group of rows of one client. Rows with the same number of requests keep their order, so that the
+    /// result is deterministic.
     #[must_use]
     pub fn new(mut rows: Vec<&'a RowFacts<'a>>, client: usize, totals: &'a ClientTotals<'a>) -> Self {
         rows.sort_by_key(|facts| Reverse(facts.requests));
@@ -205,13 +205,13 @@ impl<'a> Group<'a> {
         self.rows[0]
     }
 
-    /// The row with the most requests. For a program, its client has the merged data of all clients.
+    /// Returns the row with the most requests. For a program, the row's client has the merged data of all clients.
     #[must_use]
     pub fn representative(&self) -> &RowFacts<'a> {
         self.merged_lead.as_ref().unwrap_or(self.rows[0])
     }
 
-    /// Indices of the clients.
+    /// Returns the indices of the clients.
     #[must_use]
     pub fn members(&self) -> &[usize] {
         self.program.as_ref().map_or(std::slice::from_ref(&self.client), |(_, members)| members)
@@ -226,12 +226,12 @@ impl<'a> Group<'a> {
         self.rows.iter().map(|facts| facts.requests).sum()
     }
 
-    /// Responses whose status fulfills a condition.
+    /// Returns the number of responses whose status fulfills a condition.
     pub fn responses(&self, is_wanted: impl Fn(u16) -> bool) -> u64 {
         self.sum(|row| row.statuses.count(&is_wanted))
     }
 
-    /// Peak rate and active time; `None` without timestamps.
+    /// Returns the peak rate and the active time; `None` without timestamps.
     #[must_use]
     pub fn rate(&self) -> Option<Rate> {
         *self.rate.get_or_init(|| {
@@ -248,8 +248,8 @@ impl<'a> Group<'a> {
         })
     }
 
-    /// The resource that the client reads from etcd in the same minutes as it sends the requests of the group. In
-    /// each minute, there are about as many GETs as requests.
+    /// Finds the resource whose GETs from etcd are most often in the same minutes as the requests of the group. Ignores
+    /// a resource with more than [`MOST_READS_EACH`] GETs for each request of the group.
     #[must_use]
     pub fn in_step(&self) -> InStep<'a> {
         *self.in_step.get_or_init(|| {
@@ -290,7 +290,7 @@ impl<'a> Group<'a> {
         })
     }
 
-    /// The objects or namespaces that the requests name.
+    /// The objects or namespaces that the group's requests name.
     #[must_use]
     pub fn targets(&self) -> &Targets {
         if let [only] = &self.rows[..] {
@@ -305,7 +305,7 @@ impl<'a> Group<'a> {
         })
     }
 
-    /// What the requests show when they are put in order.
+    /// The patterns of the group's requests over time.
     #[must_use]
     pub fn pattern(&self) -> &Pattern {
         let mut patterns = self.rows.iter().filter_map(|facts| facts.pattern);
@@ -328,7 +328,7 @@ impl<'a> Group<'a> {
         Some((spans().map(|span| span.0).min()?, spans().map(|span| span.1).max()?))
     }
 
-    /// All requests for the resource of the leading row.
+    /// Returns the number of all requests that the group's clients send for the resource of the leading row.
     #[must_use]
     pub fn companions(&self) -> Companions {
         let resource = self.leading().key.resource.as_deref().unwrap_or_default();
@@ -358,7 +358,7 @@ impl<'a> Group<'a> {
         })
     }
 
-    /// Cost of the requests; zero without an inventory.
+    /// Returns the cost of the requests; zero without an inventory.
     #[must_use]
     pub fn cost(&self) -> &Cost {
         self.cost.get_or_init(|| {
@@ -369,7 +369,7 @@ impl<'a> Group<'a> {
         })
     }
 
-    /// Cost of the requests, or what is missing to estimate it.
+    /// Returns the cost of the requests and its basis.
     #[must_use]
     pub fn known_cost(&self) -> CostBasis {
         CostBasis::new(self.rows.iter().map(|facts| ShapeCost {
@@ -381,9 +381,9 @@ impl<'a> Group<'a> {
         }))
     }
 
-    /// Requests with a RequestReceived event but without a ResponseComplete event.
+    /// Returns the number of requests with a RequestReceived event but without a ResponseComplete event.
     ///
-    /// A RequestReceived event has no verdict. Thus it is compared with the ResponseComplete events of all
+    /// A RequestReceived event has no verdict. Thus kubetoll compares it with the ResponseComplete events of all
     /// verdicts of its request shape.
     #[must_use]
     pub fn unfinished(&self) -> u64 {
@@ -404,14 +404,14 @@ impl<'a> Group<'a> {
     }
 }
 
-/// A request shape without its verdict.
+/// The parts of a shape key that do not depend on its verdict.
 type RequestKey<'a> = (Option<Verb>, Option<&'a str>, Option<&'a str>, Option<crate::k8s::Scope>, &'a str);
 
 fn request_key(key: &ShapeKey) -> RequestKey<'_> {
     (key.verb, key.resource.as_deref(), key.subresource.as_deref(), key.scope, &key.parameters)
 }
 
-/// Request shapes of a client with more RequestReceived than ResponseComplete events.
+/// Finds the request shapes of a client with more RequestReceived than ResponseComplete events, and the difference.
 fn unfinished(client: &ClientSummary) -> HashMap<RequestKey<'_>, u64, FxBuildHasher> {
     let mut unfinished = HashMap::default();
     let mut entries = client.entries.iter().peekable();

@@ -1,4 +1,4 @@
-//! Matches of rules whose texts are not rendered yet.
+//! Findings whose texts are not rendered yet.
 
 use super::group::Group;
 use super::rule::{Rule, Severity};

@@ -14,12 +14,12 @@ use crate::k8s::text::prefix;
 use crate::ledger::{InputCounts, Timeline};
 use crate::version::Doubt;
 
-/// Number of clients that `input.topWriters` names.
+/// The maximum number of clients that `input.topWriters` names.
 const NAMED: usize = 3;
-/// Limit for the name of such a client, in bytes.
+/// The maximum length of a client name in `input.topWriters`, in bytes.
 const MAX_NAME: usize = 80;
 
-/// Returns the value of a variable of the input.
+/// A function that returns the value of a variable of the input.
 pub type InputGetter = fn(&InputFacts) -> Value<'_>;
 
 /// Totals of the input, for rules with `groupBy: [input]`.
@@ -46,7 +46,7 @@ pub struct InputFacts {
     etcd_writes: EtcdWrites,
 }
 
-/// Writes of all clients to etcd, without Leases and events. Other rules are about these.
+/// Writes of all clients to etcd. Omits Leases and events, because other rules cover them.
 #[derive(Debug, Clone, Default)]
 struct EtcdWrites {
     per_minute: f64,

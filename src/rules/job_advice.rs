@@ -2,7 +2,7 @@
 
 use crate::judged::Job;
 
-/// Joins the fix for a client that keeps running and the fix for a job. The more likely one is first.
+/// Joins the fix for a client that keeps running and the fix for a job. The fix for the more likely kind is first.
 #[must_use]
 pub fn job_advice(job: Job, for_a_job: Option<String>, for_any: Option<String>) -> Option<String> {
     match (job, for_a_job, for_any) {
@@ -18,7 +18,7 @@ pub fn job_advice(job: Job, for_a_job: Option<String>, for_any: Option<String>) 
     }
 }
 
-/// The text after "If …,": its first word in lower case, unless that word is a name.
+/// Adapts a text for its place after "If …,": the first word becomes lower case, unless it is a name.
 fn inside(text: &str) -> String {
     let first = text.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
     let is_word = first.bytes().skip(1).all(|byte| byte.is_ascii_lowercase()) && first.len() > 1;

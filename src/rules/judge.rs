@@ -33,31 +33,30 @@ pub struct RuleResults {
     pub findings: Vec<Finding>,
     /// Suppressed findings, each with the index of its suppression.
     pub suppressed: Vec<(usize, Finding)>,
-    /// Indices of suppressions that cover a row of a finding. The others are unused.
+    /// The indices of suppressions that cover a row of a finding. All other suppressions are unused.
     pub used: BTreeSet<usize>,
-    /// Error messages of conditions and texts that failed on a value.
+    /// Error messages of conditions and texts that failed on the values of a row or group.
     pub failures: Vec<String>,
-    /// Number of evaluations by CEL.
+    /// The number of conditions that CEL evaluated.
     pub runs: u64,
-    /// Number of findings by severity, including those whose texts are not rendered.
+    /// The number of findings by severity, including findings whose texts are not rendered.
     pub counts: BTreeMap<Severity, u64>,
     /// Clients with findings.
     pub on_clients: Vec<FindingsOnClient>,
     pub gates: Gates,
-    /// Clients with a finding of [`CONTRADICTED`], suppressed ones included.
+    /// The indices of clients with a finding of [`CONTRADICTED`], including suppressed findings.
     pub contradicted: BTreeSet<usize>,
 }
 
-/// Id of the rule for requests that contradict their verdicts.
+/// The id of the rule that reports requests that contradict their verdicts.
 const CONTRADICTED: &str = "KT902";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FindingsOnClient {
-    /// Index of the client.
+    /// The index of the client.
     pub client: usize,
-    /// The highest severity of its findings.
+    /// The highest severity of the client's findings.
     pub worst: Severity,
-    /// Number of findings.
     pub findings: usize,
 }
 
@@ -73,8 +72,8 @@ pub fn judge(
 
 /// As [`judge`], but renders only the findings that `choose` selects.
 ///
-/// Rendering takes longer than finding, so other findings are only counted. The texts of a user's own rules are
-/// always rendered, since they can fail on a value.
+/// Other findings are only counted, because rendering takes longer than evaluation. The texts of a user's own rules are
+/// always rendered, because they can fail on a value.
 #[must_use]
 pub fn judge_some(
     clients: &JudgedClients,
@@ -169,7 +168,6 @@ fn gates_of(rules: &[Rule], rows: &Rows<'_>, judged: &[RuleHits<'_>]) -> Gates {
     }
 }
 
-/// Clients with findings.
 fn on_clients(judged: &[RuleHits<'_>]) -> Vec<FindingsOnClient> {
     let mut on: BTreeMap<usize, FindingsOnClient> = BTreeMap::new();
     for hit in judged.iter().flat_map(|found| &found.hits).filter(|hit| hit.suppressed_by.is_none()) {
@@ -183,7 +181,8 @@ fn on_clients(judged: &[RuleHits<'_>]) -> Vec<FindingsOnClient> {
     on.into_values().collect()
 }
 
-/// Clients with fewer matching requests do not count for the sum of their program, because they repeat nothing.
+/// The minimum number of matching requests of a client. Clients with fewer requests repeat nothing, so they do not
+/// count for the sum of their program.
 const REPEATS: u64 = 3;
 
 /// The result of one rule.
@@ -214,7 +213,7 @@ impl Hit<'_> {
     }
 }
 
-/// The name of a variable behind the dot.
+/// Returns the part of a variable's name after the dot.
 pub(super) fn word(name: VariableRef, rule: &Rule) -> String {
     match name.root {
         Root::Client => CLIENT[name.index].name.to_owned(),
@@ -387,7 +386,7 @@ impl<'r> RuleRun<'r, '_> {
         self.found.hits.push(Hit { severity, group, suppressed_by });
     }
 
-    /// By row, whether the rule matches it.
+    /// Returns for each row whether the rule matches it.
     fn matched(&mut self) -> Vec<bool> {
         let (rule, rows) = (self.rule, self.rows);
         // The row `(other resources)` mixes resources, so rules that group by resource skip it.
@@ -427,7 +426,7 @@ impl<'r> RuleRun<'r, '_> {
         })
     }
 
-    /// The highest severity whose condition holds.
+    /// Finds the highest severity whose condition holds.
     fn level(&mut self, group: &Group<'_>, levels: &mut Levels) -> Option<Severity> {
         // A group without requests is never a finding, even if a level holds for it.
         if group.requests() == 0 {
@@ -458,7 +457,7 @@ impl<'r> RuleRun<'r, '_> {
     }
 }
 
-/// Splits rows into their groups. The groups are in the order of their first rows.
+/// Splits rows into their groups. A group's position depends on its first row.
 fn groups(matched: &[(u32, u32)]) -> Vec<&[(u32, u32)]> {
     let mut groups: Vec<_> = matched.chunk_by(|(a, _), (b, _)| a == b).collect();
     groups.sort_unstable_by_key(|rows| rows[0].1);

@@ -1,7 +1,7 @@
 //! Evaluates a rule's `match` for each row.
 //!
-//! The operands of its `&&` are cached separately, by the values of the variables that they use. Values are small
-//! numbers (see [`FactColumn`]), so a row usually costs one lookup.
+//! The operands of the outermost `&&` are cached separately, by the values of their variables. These values are
+//! numbered from 0 (see [`FactColumn`]), so a row usually costs one lookup.
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -11,11 +11,11 @@ use super::facts::RowFacts;
 use super::rows::{FactColumn, FactKey, RowIds, Rows, fact};
 use super::value::Value;
 
-/// Cached results of CEL, by values.
+/// CEL's results, cached by the values of the variables.
 pub(super) type Memo<'v, A> = HashMap<Vec<Value<'v>>, A, FxBuildHasher>;
 
-/// The evaluation of a rule's `match`. The operands that use only `request.*` and `server.*` decide most rows with
-/// one lookup.
+/// Evaluates a rule's `match`. For most rows, one lookup suffices: the result of the operands that use only `request.*`
+/// and `server.*`.
 pub(super) struct Matcher<'r> {
     /// By request id: whether all of `request_conjuncts` hold.
     by_request: Vec<CachedResult>,
@@ -37,8 +37,8 @@ impl<'r> Matcher<'r> {
         }
     }
 
-    /// Whether the match holds for a row. `run` evaluates with CEL. If one operand is false, the match is false,
-    /// even if another one fails.
+    /// Returns whether the match holds for a row. `run` evaluates an operand with CEL. If one operand is false, the
+    /// match is false, even if another operand fails.
     #[inline]
     pub(super) fn holds(
         &mut self,
@@ -102,7 +102,7 @@ struct ResultTable<'r> {
     results: Vec<CachedResult>,
 }
 
-/// How the index into the table is computed: from one id of a row, or from the values of several variables.
+/// The source of the index into the table: one id of a row, or the values of several variables.
 enum TableKey<'r> {
     Ids(FactKey),
     Columns(Vec<&'r FactColumn>),
@@ -115,7 +115,7 @@ enum CachedResult {
     Yes,
 }
 
-/// Limit for the entries of a table. Operands with more combinations of values use a hash map.
+/// The maximum number of entries of a table. Operands with more combinations of values use a hash map.
 const LARGEST_TABLE: usize = 1 << 16;
 
 impl<'r> ResultTable<'r> {

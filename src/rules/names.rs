@@ -11,7 +11,7 @@ pub enum Root {
     Client,
     /// The request shape of a row, with its verdict.
     Request,
-    /// The apiserver of a row.
+    /// The apiserver that served a row.
     Server,
     /// Numbers of a group of rows.
     Stats,
@@ -37,7 +37,7 @@ impl Root {
         }
     }
 
-    /// The description in the rule reference.
+    /// The description of the root in the rule reference.
     #[must_use]
     pub fn doc(self) -> &'static str {
         match self {
@@ -50,7 +50,8 @@ impl Root {
         }
     }
 
-    /// The variables of this root, with type and description. Empty for thresholds, which each rule defines.
+    /// The variables of this root, each with its type and description. Empty for thresholds, because each rule defines
+    /// its own.
     #[must_use]
     pub fn names(self) -> Vec<(&'static str, Kind, &'static str)> {
         fn all<Get>(names: &[super::value::Variable<Get>]) -> Vec<(&'static str, Kind, &'static str)> {
@@ -112,7 +113,7 @@ impl VariableScope<'_> {
     }
 }
 
-/// The CEL type of a threshold. Whole numbers are `int`, because CEL cannot mix int and double in arithmetic.
+/// Returns the CEL type of a threshold. Whole numbers are `int`, because CEL cannot mix int and double in arithmetic.
 #[must_use]
 pub fn threshold_kind(value: f64) -> Kind {
     if value.fract() == 0.0 { Kind::Int } else { Kind::Double }

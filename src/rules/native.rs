@@ -1,7 +1,7 @@
 //! Evaluates most conditions without CEL's interpreter, which is slower.
 //!
-//! A result is always the same as CEL's. For anything else the result is `None`, and the caller uses CEL. Thus
-//! this needs neither the whole language nor error messages.
+//! A native result is always equal to CEL's result. In all other cases, such as errors, it is `None` and the caller
+//! uses CEL. Thus this file needs neither the whole language nor error messages.
 
 use std::cmp::Ordering;
 
@@ -22,9 +22,9 @@ pub(super) enum NativeExpr {
     Or(Box<[NativeExpr; 2]>),
     Choice(Box<[NativeExpr; 3]>),
     Equal(Box<[NativeExpr; 2]>),
-    /// A comparison: holds if the operands are in one of these orders.
+    /// A comparison. It holds if the ordering of the two operands is in the list.
     Order(&'static [Ordering], Box<[NativeExpr; 2]>),
-    /// A comparison of numbers: the most common expression in levels.
+    /// As `Order`, for two numbers: the most common expression in levels.
     OrderOfNumbers(&'static [Ordering], Box<[NativeExpr; 2]>),
     In(Box<NativeExpr>, Vec<NativeExpr>),
     InName(Box<NativeExpr>, VariableRef),
@@ -131,7 +131,7 @@ impl NativeExpr {
         }
     }
 
-    /// Whether the result is a number, if there is one.
+    /// Whether the expression yields a number, if it yields a value.
     fn is_number(&self) -> bool {
         match self {
             Self::Constant(value) => matches!(value, Value::Int(_) | Value::Double(_)),
@@ -143,7 +143,7 @@ impl NativeExpr {
         }
     }
 
-    /// The boolean result; `None` if only CEL can decide it.
+    /// Evaluates the expression to a boolean; `None` if only CEL can decide it.
     pub(super) fn holds<'v>(&'v self, find: &impl Fn(VariableRef) -> Value<'v>) -> Option<bool> {
         Some(match self {
             Self::Not(part) => !part.holds(find)?,
@@ -200,7 +200,7 @@ impl NativeExpr {
         })
     }
 
-    /// Calls `of` with the value, which is copied only if it has to be computed.
+    /// Calls `of` with the value of the expression. Does not copy the value of a constant or a variable.
     fn with<'v, A>(
         &'v self,
         find: &impl Fn(VariableRef) -> Value<'v>,
@@ -245,7 +245,8 @@ impl NativeExpr {
     }
 }
 
-/// Compares as CEL does: int with double by value. A number is never compared with a string or list.
+/// Compares as CEL does: an int and a double by value. `None` for a number and a string or list, because only CEL
+/// decides that.
 fn equal(left: &Value<'_>, right: &Value<'_>) -> Option<bool> {
     match (left, right) {
         (Value::Text(left), Value::Text(right)) => Some(left == right),
@@ -295,7 +296,7 @@ impl CelNumber {
         }
     }
 
-    /// Arithmetic on two numbers of the same type. CEL allows no other.
+    /// Calculates with two numbers of the same type. CEL does not allow mixed types.
     fn joined(self, by: ArithmeticOperator, other: Self) -> Option<Self> {
         match (self, other) {
             (Self::Int(left), Self::Int(right)) => Some(Self::Int(match by {

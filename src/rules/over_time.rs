@@ -1,6 +1,6 @@
 //! The `stats.*` variables of patterns over time, such as polls and herds.
 //!
-//! They cover only the requests that were tracked. The report says how many were not.
+//! They cover only the requests that kubetoll tracked over time. The report shows how many it did not track.
 
 use super::group::Group;
 use super::stats::GroupGetter;
@@ -16,7 +16,7 @@ fn greatest(group: &Group<'_>) -> Option<Herd> {
     group.pattern().herds.greatest.first().copied()
 }
 
-/// The cost of the greatest herd.
+/// Returns the cost of the greatest herd.
 fn greatest_cost(pattern: &Pattern) -> ListCost {
     pattern.herds.greatest.first().map(|herd| herd.cost).unwrap_or_default()
 }
@@ -30,12 +30,13 @@ fn seconds(micros: u64) -> Value<'static> {
     Value::Double((micros as f64 / 100_000.0).round() / 10.0)
 }
 
-/// The spread of a poller's intervals, in percent of their median.
+/// Returns the spread of a poller's intervals, in percent of their median.
 fn spread(poller: &Poller) -> u64 {
     poller.spread.saturating_mul(100) / poller.median.max(1)
 }
 
-/// The median over all pollers. Exact if each poller is kept, else from the histogram.
+/// Returns the median over all pollers. It is exact if the ledger kept each poller; otherwise the histogram yields an
+/// estimate.
 fn median(group: &Group<'_>, of: fn(&Poller) -> u64, all: fn(&Polling) -> &Histogram) -> u64 {
     let polling = &group.pattern().polling;
     if polling.pollers > polling.busiest.len() as u64 {
@@ -46,8 +47,8 @@ fn median(group: &Group<'_>, of: fn(&Poller) -> u64, all: fn(&Polling) -> &Histo
     each.get(each.len().saturating_sub(1) / 2).copied().unwrap_or(0)
 }
 
-/// How long a kubelet caches a `ConfigMap` or `Secret`, in seconds. The node controller sets it on each node by
-/// cluster size.
+/// Returns how long a kubelet caches a `ConfigMap` or `Secret`, in seconds. The node controller sets this time on each
+/// node; it depends on the number of nodes.
 ///
 /// Source: kubernetes `pkg/controller/ttl/ttl_controller.go:ttlBoundaries`.
 fn node_ttl(nodes: u64) -> i64 {

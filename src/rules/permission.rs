@@ -14,13 +14,13 @@ use crate::k8s::request_info::Method;
 use crate::k8s::{RequestInfo, Scope, Verb};
 use crate::shell::{option, quoted};
 
-/// Limit for the namespaces in a text.
+/// The maximum number of namespaces that a text names.
 const NAMED: usize = 3;
 
 /// A missing permission.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Permission {
-    /// The verb, as RBAC names it. If the log does not show a connection's HTTP method, this is the verb for GET.
+    /// The verb in RBAC's terms. If the log does not show the HTTP method of a connection, it is the verb for GET.
     pub verb: &'static str,
     pub create: CreateVerb,
     pub on: PermissionTarget,
@@ -28,21 +28,21 @@ pub struct Permission {
     pub check: String,
 }
 
-/// Whether a connection needs the verb `create` besides another one.
+/// Whether a connection needs the verb `create` in addition to `Permission::verb`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CreateVerb {
-    /// It needs no `create`.
+    /// The connection does not need `create`.
     No,
     /// The log does not show the HTTP method. A POST needs `create` instead of `get`.
     ForPost,
-    /// It needs `create` as well.
+    /// The connection needs `create`, too.
     Too,
     /// The log does not show the HTTP method. A GET needs both verbs, a POST only `create`.
     ForAnyMethod,
 }
 
 impl CreateVerb {
-    /// The sentence that the fix adds about `create`.
+    /// Returns the sentence that the fix adds about `create`.
     fn note(self) -> &'static str {
         match self {
             Self::No => "",
@@ -61,7 +61,7 @@ impl CreateVerb {
     }
 }
 
-/// The object of a permission.
+/// The resource or path that a permission is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PermissionTarget {
     Resource {
@@ -69,7 +69,7 @@ pub enum PermissionTarget {
         group: String,
         /// The resource, or `resource/subresource`.
         resource: String,
-        /// Namespaces of the example requests. Empty for cluster-wide requests.
+        /// The namespaces of the example requests. Empty for cluster-wide requests.
         namespaces: BTreeSet<String>,
         /// Whether each client sends these requests to one namespace only.
         is_one_each: bool,
@@ -79,13 +79,13 @@ pub enum PermissionTarget {
     Path(String),
 }
 
-/// The number of namespaces that one client sends these requests to, as far as the log shows it.
+/// The number of namespaces that one client sends the refused requests to, as far as the log shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NamespaceCount {
     Exactly(u64),
-    /// From two up to this number.
+    /// At least two, at most this number.
     UpTo(u64),
-    /// Unknown, since there are several clients.
+    /// Unknown, because there are several clients.
     OfSeveral,
 }
 
@@ -106,8 +106,8 @@ impl NamespaceCount {
 }
 
 impl Permission {
-    /// The permission that the requests of a group need. Only if the server returned 403 and the log shows the
-    /// target.
+    /// Returns the permission that the requests of a group need. `None` unless the server returned 403 and the log
+    /// shows the target.
     #[must_use]
     pub fn from_group(group: &Group<'_>) -> Option<Self> {
         let leading = group.leading();
@@ -133,7 +133,7 @@ impl Permission {
                         by_client.entry(std::ptr::from_ref(facts.client)).or_default().extend(namespaces);
                     }
                 }
-                // The log's exemplars are only a few of all requests, so their namespaces are incomplete.
+                // An exemplar is only one of many requests, so the namespaces of the exemplars are incomplete.
                 let reads_collections =
                     *scope == Scope::Namespace && matches!(request.verb, Verb::List | Verb::Watch);
                 let is_in_one = |facts: &RowFacts<'_>| NamespaceCount::new(facts, reads_collections).is_one();
@@ -182,7 +182,7 @@ impl Permission {
         Some(Self { verb, create, on, check })
     }
 
-    /// `Role` if each client needs it in one namespace, else `ClusterRole`.
+    /// Returns `Role` if each client needs the permission in one namespace only, else `ClusterRole`.
     #[must_use]
     pub fn role(&self) -> &'static str {
         match &self.on {
@@ -191,7 +191,7 @@ impl Permission {
         }
     }
 
-    /// The rule of a `Role` or a `ClusterRole`, as YAML on one line.
+    /// Returns the rule of a `Role` or a `ClusterRole` as YAML on one line.
     #[must_use]
     pub fn rule(&self) -> String {
         let listed = |text: &str| format!("[{}]", serde_json::Value::from(text));
@@ -214,7 +214,7 @@ impl Permission {
         }
     }
 
-    /// The fix as text: the step, the rule, and the check.
+    /// Renders the fix: the step, the rule, and the check.
     pub(super) fn prose(&self, client: &str, escape: fn(&str) -> String) -> String {
         let (what, place) = match &self.on {
             PermissionTarget::Path(path) => (path.clone(), String::new()),
@@ -268,8 +268,7 @@ impl Permission {
     }
 }
 
-/// The number of namespaces as text, if there is more than one. `known` is the number of namespaces in the
-/// examples.
+/// Formats the number of namespaces, if there is more than one. `known` is the number of namespaces in the examples.
 fn several(number: NamespaceCount, known: usize) -> Option<String> {
     let known = known as u64;
     match number {
@@ -280,10 +279,10 @@ fn several(number: NamespaceCount, known: usize) -> Option<String> {
     }
 }
 
-/// The verb that RBAC checks, which depends on the HTTP method, and whether `create` is needed.
+/// Returns the verb that RBAC checks, which depends on the HTTP method, and whether the request needs `create`.
 ///
-/// Sources: k8s.io/apiserver `pkg/endpoints/request/requestinfo.go`: a connection has the verb of its method.
-/// kubectl opens exec, attach and portforward with POST before 1.31, and with GET (WebSocket) since then
+/// Sources: k8s.io/apiserver `pkg/endpoints/request/requestinfo.go`: the verb of a connection depends on its HTTP
+/// method. kubectl opens exec, attach and portforward with POST before 1.31, and with GET (WebSocket) since then
 /// (kubernetes/kubernetes#133515). `websockets_need_create`: from 1.35 such a GET needs `create`, too.
 fn rbac_verbs(
     verb: Verb,
@@ -317,8 +316,8 @@ fn namespace_of(uri: &str) -> Option<String> {
     (!namespace.is_empty()).then(|| namespace.to_owned())
 }
 
-/// The command that checks the permission. Words that a client chose are quoted, and cannot become options of the
-/// command.
+/// Builds the command that checks the permission. It quotes words that a client chose. Such words cannot become options
+/// of the command.
 fn check(
     verb: &str,
     on: &PermissionTarget,

@@ -19,7 +19,7 @@ use crate::judged::ClientSummary;
 use crate::k8s::{EtcdVersion, KubeVersion};
 use crate::requests::filter::pattern;
 
-/// The default name, in the working directory.
+/// The default file name, in the working directory.
 pub const FILE_NAME: &str = "kubetoll.yaml";
 
 const fn key(name: &'static str, doc: &'static str) -> FileKey {
@@ -69,13 +69,13 @@ pub const SETTING_KEYS: [FileKey; 2] = [
     key("thresholds", "Its thresholds, by name. They replace the rule's own values."),
 ];
 
-/// Words for `failOn` besides rules: minimum severities, and kinds of requests.
+/// The words that `failOn` accepts besides rules: minimum severities, and kinds of requests.
 pub const FAIL_ON: [&str; 6] = ["info", "warning", "error", "etcd-list", "etcd-get", "limit-ignored"];
 
-/// Checks a word for `failOn`: one of [`FAIL_ON`], or a rule's id, name or family.
+/// Checks a word of `failOn`: one of [`FAIL_ON`], or a rule's id, name or family.
 ///
 /// # Errors
-/// A message with the expected words.
+/// Returns a message with the expected words.
 pub fn known_fail_on(word: &str, rules: &RuleSet) -> Result<(), String> {
     if FAIL_ON.contains(&word) || rules.known(word).is_ok() {
         return Ok(());
@@ -89,13 +89,13 @@ pub fn known_fail_on(word: &str, rules: &RuleSet) -> Result<(), String> {
 
 #[derive(Debug, Default)]
 pub struct Policy {
-    /// Path of the file; empty if there is none.
+    /// The path of the file; empty if there is none.
     pub file: String,
     /// Default for `--kube-version`.
     pub kube_version: Option<String>,
     /// Default for `--etcd-version`.
     pub etcd_version: Option<String>,
-    /// Default for `--feature-gate`: `Name=true`.
+    /// Default for `--feature-gate`, such as `Name=true`.
     pub feature_gates: Vec<String>,
     /// Default for `--uncached`.
     pub uncached: Vec<String>,
@@ -103,18 +103,18 @@ pub struct Policy {
     pub aggregated: Vec<String>,
     /// Default for `--select`.
     pub select: Vec<String>,
-    /// Added to `--ignore`.
+    /// Added to the values of `--ignore`.
     pub ignore: Vec<String>,
     /// Default for `--fail-on`.
     pub fail_on: Vec<Positioned<String>>,
     settings: Vec<Setting>,
     /// All suppressions, including expired ones.
     pub suppressions: Vec<Suppression>,
-    /// Locations of the clients' code. If several entries match a client, the first one counts.
+    /// The locations of the clients' code. If several entries match a client, the first entry applies.
     pub sources: Vec<ClientSource>,
 }
 
-/// Whether a pattern matches a client's identity, or a `ServiceAccount` as `namespace/name`.
+/// Whether a pattern matches a client's identity. A ServiceAccount also matches as `namespace/name`.
 pub(super) fn is_client(pattern: &Regex, client: &ClientSummary) -> bool {
     let name = client.service_account().map(|(namespace, name)| format!("{namespace}/{name}"));
     pattern.is_match(&client.identity()) || name.is_some_and(|name| pattern.is_match(&name))
@@ -127,20 +127,20 @@ struct Setting {
     thresholds: Vec<(String, f64)>,
 }
 
-/// Accepted findings.
+/// An entry of `suppressions`: findings that the user accepts.
 #[derive(Debug, Clone)]
 pub struct Suppression {
-    /// Id, name or family of the rule.
+    /// The id, name or family of the rule.
     pub rule: String,
     /// The pattern of the client, as in the file.
     pub client: Option<String>,
     /// The pattern of the shape, as in the file.
     pub shape: Option<String>,
     pub reason: String,
-    /// The last day on which it is valid.
+    /// The last day on which the suppression applies.
     pub expires: NaiveDate,
     pub is_expired: bool,
-    /// Its position in the file.
+    /// The position of the entry in the file.
     pub at: FilePosition,
     client_pattern: Option<Regex>,
     shape_pattern: Option<Regex>,
@@ -163,10 +163,10 @@ impl Suppression {
 }
 
 impl Policy {
-    /// Reads a policy file. Suppressions that end before `today` have expired.
+    /// Reads a policy file. A suppression whose last day is before `today` has expired.
     ///
     /// # Errors
-    /// All errors of the file.
+    /// Returns all errors of the file.
     pub fn read(path: &Path, text: &str, rules: &RuleSet, today: NaiveDate) -> Result<Self, FileErrors> {
         let file = path.display().to_string();
         let mut errors = FileErrors::default();
@@ -259,7 +259,7 @@ impl PolicyReader<'_> {
         }
     }
 
-    /// Rejects a gate only if its name is close to a known one. kubetoll knows only the gates that affect
+    /// Rejects a gate only if its name is close to a known gate, because kubetoll knows only the gates that affect
     /// verdicts.
     fn gate(&mut self, gate: &Positioned<String>) {
         let name = &gate.value;
@@ -338,7 +338,7 @@ impl PolicyReader<'_> {
         is_known.then_some(setting)
     }
 
-    /// Whether the rule has this threshold, and the number has its type.
+    /// Whether the rule has this threshold, and the number has the threshold's type.
     fn fits(
         &mut self,
         rule: &Positioned<String>,

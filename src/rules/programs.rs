@@ -1,13 +1,15 @@
-//! Groups clients that run the same program, for rules that also evaluate them together.
+//! Groups clients that run the same program. A rule can evaluate such clients together, in addition to each client
+//! alone.
 //!
-//! A CronJob template in 40 namespaces is many clients, and so is a dashboard of 15 people. Each of them may stay
-//! below the thresholds of a rule, but the control plane has to carry their sum. A rule whose `groupBy` has
-//! `program` is evaluated twice: for each client, and for the sum over all clients of a program. The sum is a
-//! finding only if it is worse than the finding of each client.
+//! A CronJob template in 40 namespaces is many clients, and so is a dashboard with 15 users. Each client may stay below
+//! the thresholds of a rule, but the control plane has to carry their sum. A rule whose `groupBy` has `program` is
+//! evaluated twice: for each client, and for the sum over all clients of a program. The sum becomes a finding only if
+//! it is worse than the finding of each client.
 //!
-//! ServiceAccounts run one program if they have the same user agent product. The same holds for people. Many
-//! programs share some products (kubectl, a library's default), so these need the same ServiceAccount name as
-//! well. Pods under the ServiceAccount `default` may run anything, so shared products under it are never summed.
+//! ServiceAccounts with the same user agent product run one program, and so do people with the same product. Many
+//! programs share some products, such as kubectl or a library's default. ServiceAccounts with such a product must also
+//! have the same name. Pods under the ServiceAccount `default` may run anything, so a shared product under `default` is
+//! never summed.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +24,7 @@ use crate::k8s::Library;
 use crate::k8s::user_agent::is_default_name;
 use crate::ledger::Merge;
 
-/// What identifies a program.
+/// The parts that identify a program.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProgramName {
     /// The kind of client: `service-account` or `user`.
@@ -34,7 +36,7 @@ pub struct ProgramName {
 }
 
 impl ProgramName {
-    /// The program of a client with a product. `None` unless the client is a ServiceAccount or a person.
+    /// Returns the program of a client with a product. `None` unless the client is a ServiceAccount or a person.
     #[must_use]
     pub fn new(client: &ClientSummary, product: &str) -> Option<Self> {
         let library = client.library(product);
@@ -53,13 +55,13 @@ impl ProgramName {
         }
     }
 
-    /// Whether different programs can have this name. A sum over its clients means nothing then.
+    /// Whether different programs can have this name. Then a sum over the clients is meaningless.
     #[must_use]
     pub fn is_ambiguous(&self) -> bool {
         self.service_account.as_deref() == Some(DEFAULT)
     }
 
-    /// The program in one word: the common name of the ServiceAccounts, else the product.
+    /// Returns one word for the program: the common name of its ServiceAccounts, else the product.
     #[must_use]
     pub fn short<'a>(&'a self, members: impl Iterator<Item = &'a ClientSummary>) -> &'a str {
         let mut names = members.map(|client| client.service_account().map(|(_, name)| name));
@@ -69,7 +71,7 @@ impl ProgramName {
     }
 }
 
-/// The `ServiceAccount` of pods that do not name one.
+/// The `ServiceAccount` of a pod whose spec names none.
 const DEFAULT: &str = "default";
 
 /// Whether a product is the default of a library, for programs that do not set a user agent.
@@ -112,7 +114,7 @@ fn names_many_programs(product: &str, library: Library) -> bool {
     is_tool || is_default || names_kind_or_library(product)
 }
 
-/// The singular noun for the clients of a program.
+/// Returns the singular noun for the clients of a program.
 #[must_use]
 pub fn noun<'a>(members: impl Iterator<Item = &'a ClientSummary>) -> &'static str {
     let mut namespaces: Vec<&str> = Vec::new();
@@ -131,11 +133,11 @@ pub fn noun<'a>(members: impl Iterator<Item = &'a ClientSummary>) -> &'static st
 /// A program and the clients that run it.
 #[derive(Debug)]
 pub struct Program {
-    /// What they have in common.
+    /// The parts that all members have in common.
     pub name: ProgramName,
-    /// Indices of the clients.
+    /// The indices of the clients.
     pub members: Vec<usize>,
-    /// The clients merged into one, without requests: all their nodes, pods and user agents.
+    /// The clients merged into one, with all nodes, pods and user agents but without requests.
     pub client: ClientSummary,
 }
 
@@ -143,14 +145,14 @@ pub struct Program {
 #[derive(Debug, Default)]
 pub(super) struct Programs {
     pub(super) all: Vec<Program>,
-    /// The rows of these programs.
+    /// The rows of the clients of these programs.
     pub(super) rows: Vec<ProgramRow>,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ProgramRow {
     pub(super) program: u32,
-    /// A number for the shape: equal for rows of different clients with the same shape.
+    /// A number that equal shapes of different clients share.
     pub(super) shape: u32,
     pub(super) row: u32,
 }
@@ -196,7 +198,7 @@ impl Programs {
     }
 }
 
-/// The program for use in a sentence: `backup in 40 namespaces`.
+/// Names the program for use in a sentence: `backup in 40 namespaces`.
 #[must_use]
 pub fn in_a_sentence<'a>(
     name: &'a ProgramName,

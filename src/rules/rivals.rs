@@ -6,28 +6,28 @@ use super::figures;
 use super::group::Group;
 use super::write::client_name;
 
-/// Limit for the clients in a text.
+/// The maximum number of clients in a text.
 const SHOWN: usize = 3;
 
-/// Another client that writes the same resource, or the same client with another product.
+/// Another client that writes the same resource. It can be the same client with another product.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rival {
-    /// Index of the client.
+    /// The index of the client.
     pub client: usize,
-    /// Its name. Includes the product if the client is the same.
+    /// The name of the rival. If it is the same client, the name includes the product.
     pub name: String,
-    /// Number of objects that both write; an estimate above 64. 0 if they write different subresources.
+    /// The number of objects that both clients write; an estimate above 64. 0 if they write different subresources.
     pub objects: u64,
-    /// Number of its writes to these objects. If no object is shared, to the resource.
+    /// The number of the rival's writes to the shared objects. Without a shared object, of its writes to the resource.
     pub writes: u64,
-    /// The subresource that it writes, if no object is known to be the same.
+    /// The subresource that the rival writes, if no shared object is known.
     pub subresource: Option<String>,
 }
 
-/// Finds the rivals of a group, those with the most shared objects first.
+/// Finds the rivals of a group, sorted by shared objects, most first.
 ///
-/// The log does not show whether clients of different subresources write the same objects. Thus they are returned
-/// only if no other rival is known.
+/// The log does not show whether clients that write different subresources write the same objects. Thus such clients
+/// are rivals only if no other rival is known.
 #[must_use]
 pub fn find(group: &Group<'_>) -> Vec<Rival> {
     let leading = group.leading();
@@ -72,7 +72,7 @@ pub fn find(group: &Group<'_>) -> Vec<Rival> {
     rivals
 }
 
-/// The rivals as text; empty if there are none.
+/// Formats the rivals; empty if there are none.
 pub(super) fn prose(rivals: &[Rival], resource: &str, escape: fn(&str) -> String) -> String {
     let one = |rival: &Rival| {
         let (name, writes) = (escape(&rival.name), counted(rival.writes, "write"));

@@ -1,7 +1,8 @@
 //! All rows that rules evaluate, indexed for fast matching.
 //!
-//! Many rows share a request shape or a client. `request.*` and `server.*` are looked up once for each distinct
-//! shape, `client.*` once for each client and product. Matching then compares small numbers instead of strings.
+//! Many rows share a request shape or a client. The variables `request.*` and `server.*` are evaluated once for each
+//! distinct shape, `client.*` once for each client and product. Matching then compares small numbers instead of
+//! strings.
 
 use hashbrown::HashMap;
 use rayon::prelude::*;
@@ -20,34 +21,35 @@ use crate::judged::{ClientSummary, JudgedClients, ShapeKey};
 pub(super) struct Rows<'a> {
     pub(super) totals: ClientTotals<'a>,
     pub(super) facts: Vec<RowFacts<'a>>,
-    /// The ids of each row.
+    /// The ids of each row, by its index.
     pub(super) ids: Vec<RowIds>,
-    /// By request id: a row that has it, and a number for its resource.
+    /// For each request id: the index of one of its rows, and a number for its resource.
     pub(super) requests: Vec<(u32, u32)>,
-    /// By client id: a row that has it.
+    /// For each client id: the index of one of its rows.
     pub(super) clients: Vec<u32>,
     pub(super) programs: Programs,
     columns: HashMap<VariableRef, FactColumn, FxBuildHasher>,
     orders: Vec<(RuleGroupBy, GroupedRows)>,
 }
 
-/// The rows by group: pairs of group number and row. Rows of a group are adjacent and in row order.
+/// Pairs of group number and row index. Rows of a group are adjacent and in row order.
 pub(super) type GroupedRows = Vec<(u32, u32)>;
 
-/// A row's ids. Rows with the same data share an id.
+/// The ids of a row. Rows with the same data share an id.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RowIds {
-    /// Index of the client.
+    /// The index of the client.
     pub(super) client: u32,
-    /// Number of the shape; unique over all clients.
+    /// The number of the shape, unique over all clients.
     pub(super) shape: u32,
-    /// Number of the request shape and verdict, which determine `request.*` and `server.*`. Clients share it.
+    /// The number of the request shape and verdict, which determine `request.*` and `server.*`. Clients share these
+    /// numbers.
     pub(super) request_id: u32,
-    /// Number of the client and product, which determine `client.*`.
+    /// The number of the client and product, which determine `client.*`.
     pub(super) client_id: u32,
 }
 
-/// The id of a row that determines the value of a variable.
+/// The kind of id that determines the value of a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FactKey {
     Request,
@@ -67,7 +69,7 @@ impl FactKey {
     }
 }
 
-/// The values of a variable as numbers from 0, by request id or client id.
+/// Maps the id of a row to a number for the value of a variable. Equal values share a number.
 pub(super) struct FactColumn {
     by: FactKey,
     ids: Vec<u32>,
@@ -108,28 +110,28 @@ impl<'a> Rows<'a> {
         Self { totals, facts, ids, requests, clients, programs, columns, orders }
     }
 
-    /// The rows, grouped as a rule's `groupBy` says.
+    /// Returns the rows grouped by a rule's `groupBy`.
     pub(super) fn order(&self, by: RuleGroupBy) -> &GroupedRows {
         let by = of_clients(by);
         let order = self.orders.iter().find(|(known, _)| *known == by);
         &order.expect("each rule has its order").1
     }
 
-    /// The column of a variable that a rule's `match` uses.
+    /// Returns the column of a variable that a rule's `match` uses.
     pub(super) fn column(&self, name: VariableRef) -> &FactColumn {
         &self.columns[&name]
     }
 }
 
-/// `groupBy` for the rows of each client. Programs are grouped separately.
+/// Returns `groupBy` without `program`, which is a separate step.
 fn of_clients(by: RuleGroupBy) -> RuleGroupBy {
     RuleGroupBy { program: false, ..by }
 }
 
 fn order(by: RuleGroupBy, ids: &[RowIds], requests: &[(u32, u32)]) -> GroupedRows {
     let key = |ids: &RowIds| -> u64 {
-        // A shape has one resource, so its number is enough. Rows are created by shape, so this is nearly their
-        // order.
+        // Each shape has one resource, so the shape's number suffices. Rows are created shape by shape, so they are
+        // nearly in this order already.
         let what = if by.shape {
             ids.shape
         } else if by.resource {
@@ -211,13 +213,13 @@ fn has_versions(client: &ClientSummary) -> bool {
 
 /// Assigns numbers to the shapes of a client, in their order.
 struct ShapeIds<'a> {
-    /// Preceding shapes with the same verb, resource and parameters, and their numbers.
+    /// The preceding shapes with the same verb, resource and parameters, each with its number.
     alike: Vec<(&'a ShapeKey, u32)>,
     next: u32,
 }
 
 impl<'a> ShapeIds<'a> {
-    /// The number of the next shape.
+    /// Returns the number of the next shape.
     ///
     /// After an upgrade, a request has one shape for each server version. These shapes get the same number, so
     /// that rules evaluate them together.
@@ -259,13 +261,13 @@ impl FactColumn {
         Self { by, ids: ids.collect(), distinct: known.len() }
     }
 
-    /// The number of a row's value.
+    /// Returns the index of the row's value in the column.
     pub(super) fn id(&self, ids: &RowIds) -> usize {
         self.ids[self.by.number(ids)] as usize
     }
 }
 
-/// The value of a variable for a row.
+/// Returns the value of a variable for a row.
 pub(super) fn fact<'r>(name: VariableRef, row: &'r RowFacts<'_>) -> Value<'r> {
     let names = match name.root {
         Root::Client => CLIENT,

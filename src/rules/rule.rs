@@ -16,16 +16,16 @@ use super::yaml;
 use crate::judged::Job;
 use crate::k8s::Library;
 
-/// Stack size for parsing a rule, in bytes. The system allocates only the pages in use.
+/// The stack size for parsing a rule, in bytes. The system allocates only the pages in use.
 const STACK: usize = 64 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Severity {
-    /// For information.
+    /// The finding is for information only.
     Info,
-    /// Should be changed.
+    /// The user should change what the finding reports.
     Warning,
-    /// Endangers the control plane.
+    /// The finding endangers the control plane.
     Error,
 }
 
@@ -58,27 +58,27 @@ impl FromStr for Severity {
     }
 }
 
-/// How a rule groups rows: the `groupBy` of its file.
+/// The `groupBy` of a rule: which rows the rule evaluates together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "they are independent choices")]
 pub struct RuleGroupBy {
-    /// The whole input, without clients.
+    /// One group for the whole input, without clients.
     pub input: bool,
-    /// By user agent product.
+    /// Rows of a group have the same user agent product.
     pub product: bool,
-    /// By resource.
+    /// Rows of a group have the same resource.
     pub resource: bool,
-    /// By request shape.
+    /// Rows of a group have the same request shape.
     pub shape: bool,
-    /// Evaluates clients that run one program together, after each of them alone.
+    /// In addition to each client, the clients of a program form a group.
     pub program: bool,
 }
 
 impl RuleGroupBy {
-    /// The allowed words of `groupBy`.
+    /// The words that `groupBy` allows.
     pub const WORDS: [&str; 6] = ["client", "product", "resource", "shape", "program", "input"];
 
-    /// The words of `groupBy` for this grouping.
+    /// Returns the words of this grouping.
     pub fn words(self) -> impl Iterator<Item = &'static str> {
         let Self { input, product, resource, shape, program } = self;
         let selected = [!input, product, resource, shape, program, input];
@@ -86,10 +86,10 @@ impl RuleGroupBy {
     }
 }
 
-/// The clients that a fix is for.
+/// The kind of client that a fix is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {
-    /// Clients that request the pods of one node, mostly agents on that node.
+    /// Clients that request the pods of one node. Most are agents on that node.
     NodeAgent,
     /// Clients that run once and end.
     Job,
@@ -107,7 +107,7 @@ impl Audience {
         [Self::NodeAgent, Self::Job, Self::Viewer].into_iter().chain(libraries).chain([Self::Any])
     }
 
-    /// The key in a rule's `fix`.
+    /// Returns the key in a rule's `fix`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -119,7 +119,7 @@ impl Audience {
         }
     }
 
-    /// The heading in a rule's page.
+    /// Returns the heading in a rule's page.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
@@ -131,7 +131,8 @@ impl Audience {
         }
     }
 
-    /// The audiences of a row's client. For a command such as kubectl, its own fix comes before the fix for jobs.
+    /// Returns the audiences of a row's client. For a command such as kubectl, its own fix comes before the fix for
+    /// jobs.
     pub(super) fn for_row(row: &RowFacts<'_>) -> Audiences {
         let library = row.client.library(row.product);
         let is_agent = row.entry.asked.as_ref().is_some_and(|asked| asked.lists_pods_of_a_node());
@@ -146,20 +147,20 @@ impl Audience {
                 let jobs = agent.into_iter().chain([Self::Library(library), Self::Job, Self::Any]);
                 Audiences { sure: jobs.collect(), job: Job::No, jobs: Vec::new() }
             }
-            // A job that reads the pods of one node takes the same fix as a node agent.
+            // A job that reads the pods of one node gets the same fix as a node agent.
             _ if is_agent => Audiences { sure, job: Job::No, jobs: Vec::new() },
             job => Audiences { sure, job, jobs: vec![Self::Job] },
         }
     }
 }
 
-/// The audiences of a client, the best match first.
+/// The audiences that a client belongs to, the best match first.
 pub(super) struct Audiences {
-    /// Audiences if the client keeps running.
+    /// The audiences if the client keeps running.
     pub sure: Vec<Audience>,
-    /// Whether the client is a job.
+    /// How likely the client is a job.
     pub job: Job,
-    /// Audiences if the client is a job.
+    /// The audiences if the client is a job.
     pub jobs: Vec<Audience>,
 }
 
@@ -167,43 +168,42 @@ pub(super) struct Audiences {
 #[derive(Debug)]
 pub struct Fix {
     pub audience: Audience,
-    /// Conditions and texts; the first whose condition holds is used.
+    /// Pairs of condition and text. The first pair whose condition holds applies.
     pub cases: Vec<(Option<Condition>, Text)>,
 }
 
 #[derive(Debug)]
 pub struct Rule {
-    /// Never changes: `KT101`.
+    /// The rule's id, such as `KT101`. It never changes.
     pub id: String,
     pub name: String,
     /// What the rule finds, in one line.
     pub summary: String,
-    /// Selects rows; `None` selects all.
+    /// The condition that selects rows; `None` selects all rows.
     pub matches: Option<Condition>,
-    /// How a rule groups rows: the `groupBy` of its file.
     pub group_by: RuleGroupBy,
-    /// Named numbers for levels.
+    /// The names and values of numbers that levels use.
     pub thresholds: Vec<(String, f64)>,
-    /// Conditions for each severity, the highest severity first.
+    /// The condition of each severity, the highest severity first.
     pub levels: Vec<(Severity, Condition)>,
-    /// Severity of all its findings, if the policy sets one.
+    /// The severity of all findings of the rule, if the policy sets one.
     pub fixed_severity: Option<Severity>,
     pub message: Text,
-    /// What the server does and what it costs.
+    /// What the server does, and what that costs.
     pub why: String,
-    /// What to change.
+    /// The fix for each audience.
     pub fix: Vec<Fix>,
     pub tradeoff: Option<Text>,
-    /// What looks like a finding but is by design.
+    /// Requests that look like a finding but are by design.
     pub quiet_for: Option<String>,
     /// How to verify the fix in the next log.
     pub verify: Option<Text>,
     /// Issues, enhancement proposals and documents.
     pub references: Vec<String>,
-    /// Whether it is one of kubetoll's own rules. Tests check that their texts never fail.
+    /// Whether the rule is embedded in kubetoll. Tests check that the texts of embedded rules never fail.
     pub is_embedded: bool,
     pub file: String,
-    /// Position of the id in the file.
+    /// The position of the id in the file.
     pub id_at: FilePosition,
 }
 
@@ -214,7 +214,7 @@ pub fn word_selects(word: &str, id: &str, name: &str) -> bool {
 }
 
 impl Rule {
-    /// Reads and checks a rule. Returns `None` and adds to `errors` if anything is wrong.
+    /// Parses and checks a rule. If anything is wrong, adds to `errors` and returns `None`.
     ///
     /// # Panics
     /// If the system cannot start a thread.
@@ -230,7 +230,7 @@ impl Rule {
         })
     }
 
-    /// Reads an embedded rule. A test checks all of them.
+    /// Parses an embedded rule. A test checks all of them.
     ///
     /// # Panics
     /// If the rule is invalid.
@@ -252,7 +252,7 @@ impl Rule {
         self.thresholds.iter().map(|(name, value)| (name.as_str(), threshold(*value)))
     }
 
-    /// The start of the id that rules of a kind share: `KT1`.
+    /// Returns the part of the id that related rules share: `KT1`.
     #[must_use]
     pub fn family(&self) -> &str {
         &self.id[..self.id.len() - 2]
@@ -264,11 +264,11 @@ impl Rule {
         word_selects(word, &self.id, &self.name)
     }
 
-    /// The roots of variables that levels may use.
+    /// Returns the roots of the variables that levels may use.
     pub(super) fn level_roots(group_by: RuleGroupBy) -> &'static [Root] {
         match group_by {
             RuleGroupBy { input: true, .. } => &[Root::Input, Root::Threshold],
-            // All rows of such a group have one shape, so `request.*` has one value.
+            // All rows of a group have one shape here, so `request.*` has one value.
             RuleGroupBy { shape: true, .. } => {
                 &[Root::Stats, Root::Threshold, Root::Client, Root::Request, Root::Server]
             }
@@ -277,9 +277,9 @@ impl Rule {
     }
 }
 
-/// Pattern of an id.
+/// The regular expression for an id.
 pub const ID: &str = "^[A-Z]{2,8}[0-9]{3}$";
-/// Pattern of a name.
+/// The regular expression for a name.
 pub const NAME: &str = "^[a-z]([a-z0-9-]{0,62}[a-z0-9])?$";
 
 /// Whether a word is the start of an id: capitals and at most two digits.

@@ -1,4 +1,4 @@
-//! Reads a rule file: its keys and their types. Conditions and placeholders are checked elsewhere.
+//! Reads the keys of a rule file and checks their types. Conditions and placeholders are checked elsewhere.
 
 use super::error::{FileErrors, FilePosition, expected};
 use super::yaml::{YamlNode, YamlValue};
@@ -10,15 +10,15 @@ pub struct Positioned<T> {
     pub at: FilePosition,
 }
 
-/// A text of a fix and its condition. The first case whose condition holds is used.
+/// A text of a fix, and its condition. The first text whose condition holds applies.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FixCase {
-    /// The condition; `None` always holds.
+    /// The condition; `None` means that the text always applies.
     pub when: Option<Positioned<String>>,
     pub text: Positioned<String>,
 }
 
-/// A rule file that is read but not checked yet.
+/// The parsed content of a rule file, not checked yet.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RuleFile {
     pub id: Option<Positioned<String>>,
@@ -42,7 +42,7 @@ pub struct RuleFile {
 pub struct FileKey {
     pub name: &'static str,
     pub required: bool,
-    /// Description for the reference and the JSON Schema.
+    /// The description for the reference and the JSON Schema.
     pub doc: &'static str,
 }
 
@@ -50,8 +50,7 @@ const fn key(name: &'static str, required: bool, doc: &'static str) -> FileKey {
     FileKey { name, required, doc }
 }
 
-/// The keys of a rule file, in the recommended order. The reference and the JSON Schema are generated from this
-/// list.
+/// The keys of a rule file, in the recommended order. The reference and the JSON Schema are generated from this list.
 pub const KEYS: [FileKey; 14] = [
     key(
         "id",
@@ -93,13 +92,13 @@ pub const KEYS: [FileKey; 14] = [
     key("references", false, "Issues, enhancement proposals and documents."),
 ];
 
-/// Severities, as keys of `levels`.
+/// The severities that `levels` accepts as keys.
 pub const LEVELS: [&str; 3] = ["info", "warning", "error"];
 
 /// Reads YAML nodes and collects errors.
 pub struct Reader<'a> {
     pub file: &'a str,
-    /// Errors so far.
+    /// The errors found so far.
     pub errors: &'a mut FileErrors,
 }
 
@@ -109,7 +108,7 @@ impl Reader<'_> {
         self.errors.add(self.file, at, message);
     }
 
-    /// A string. Numbers and booleans become strings: `info: true` is a condition.
+    /// Reads a string. Numbers and booleans become strings, because `info: true` is a condition.
     pub fn text(&mut self, what: &str, node: YamlNode) -> Option<Positioned<String>> {
         let value = match node.content {
             YamlValue::Text(text) if text.trim().is_empty() => {
@@ -128,7 +127,7 @@ impl Reader<'_> {
         Some(Positioned { value, at: node.at })
     }
 
-    /// A finite number that is not negative.
+    /// Reads a finite number that is not negative.
     pub fn number(&mut self, what: &str, node: &YamlNode) -> Option<f64> {
         #[allow(clippy::cast_precision_loss, reason = "thresholds are small")]
         let number = match node.content {
@@ -143,7 +142,7 @@ impl Reader<'_> {
         number
     }
 
-    /// A list of strings. A single string counts as a list of one.
+    /// Reads a list of strings. A single string counts as a list of one.
     pub fn texts(&mut self, what: &str, node: YamlNode) -> Vec<Positioned<String>> {
         match node.content {
             YamlValue::List(list) => {
@@ -175,7 +174,7 @@ impl Reader<'_> {
     }
 }
 
-/// Reads a rule. Errors are added to the reader, and the valid parts are returned.
+/// Reads a rule and returns its valid parts. Errors are added to the reader.
 #[must_use]
 pub fn read(node: YamlNode, reader: &mut Reader<'_>) -> RuleFile {
     let mut rule = RuleFile::default();
@@ -201,7 +200,7 @@ pub fn read(node: YamlNode, reader: &mut Reader<'_>) -> RuleFile {
             "groupBy" => rule.group_by = reader.texts(what, node),
             "thresholds" => {
                 for (name, node) in reader.map(what, node) {
-                    // Keep the threshold's name, so that conditions that use it do not report a second error.
+                    // Keeps the threshold's name, so that conditions that use it do not report a second error.
                     let number = reader.number("a threshold", &node).unwrap_or(0.0);
                     rule.thresholds.push((name, number));
                 }

@@ -1,5 +1,4 @@
-//! JSON Schemas of rule files and policy files, for editors. They are generated from the lists that the checks
-//! use.
+//! JSON Schemas of rule files and policy files, for editors. They are generated from the lists that the parsers use.
 
 use serde_json::{Map, Value, json};
 
@@ -13,7 +12,7 @@ use super::value::Kind;
 
 const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
 
-/// The schema of a rule file.
+/// Returns the schema of a rule file.
 #[must_use]
 pub fn rule() -> Value {
     let rows = [Root::Client, Root::Request, Root::Server];
@@ -46,7 +45,7 @@ pub fn rule() -> Value {
     titled(schema, "A rule of kubetoll", "docs/rules/README.md explains how to write one.")
 }
 
-/// The schema of a policy file, with the names of these rules.
+/// Returns the schema of a policy file. It includes the names of `rules`.
 #[must_use]
 pub fn policy(rules: &RuleSet) -> Value {
     let properties = policy::KEYS.iter().map(|key| {
@@ -77,7 +76,7 @@ fn one_or_more(item: &Value) -> Value {
     json!({ "anyOf": [item, { "type": "array", "minItems": 1, "items": item }] })
 }
 
-/// An object with these keys and no others.
+/// Returns the schema of an object with these keys and no others.
 fn object(properties: Map<String, Value>, keys: &[FileKey]) -> Value {
     let required: Vec<&str> = keys.iter().filter(|key| key.required).map(|key| key.name).collect();
     let mut form = json!({ "type": "object", "required": required, "additionalProperties": false });
@@ -96,7 +95,7 @@ fn titled(mut schema: Value, title: &str, description: &str) -> Value {
     described(schema, description)
 }
 
-/// A description, followed by one line for each variable that is allowed there.
+/// Joins a description and one line for each variable of these roots.
 fn documented(doc: &str, roots: &[Root]) -> String {
     let names = roots.iter().flat_map(|root| root.names().into_iter().map(move |name| (root, name)));
     let lines =
@@ -105,7 +104,8 @@ fn documented(doc: &str, roots: &[Root]) -> String {
     if lines.is_empty() { doc.to_owned() } else { format!("{doc}\n{lines}") }
 }
 
-/// A CEL condition, or YAML's `true`. Has an example for each variable, for completion in editors.
+/// Returns the schema of a CEL condition, or of YAML's `true`. It has an example for each variable, for completion in
+/// editors.
 fn condition(roots: &[Root]) -> Value {
     let names = roots.iter().flat_map(|root| root.names().into_iter().map(move |name| (root, name)));
     let examples: Vec<String> =
@@ -113,7 +113,7 @@ fn condition(roots: &[Root]) -> Value {
     json!({ "type": ["string", "boolean"], "minLength": 1, "examples": examples })
 }
 
-/// An example condition with a variable.
+/// Returns an example condition with a variable.
 fn example(name: &str, kind: Kind) -> String {
     match kind {
         Kind::Bool => name.to_owned(),
@@ -155,7 +155,7 @@ fn one_fix() -> Value {
     json!({ "anyOf": [text(), { "type": "array", "minItems": 1, "items": case }] })
 }
 
-/// Settings by rule. Known rules are listed with their thresholds; other keys are allowed.
+/// Returns the schema of settings by rule. It lists known rules with their thresholds, and allows other keys.
 fn settings(rules: &RuleSet) -> Value {
     let number = || json!({ "type": "number", "minimum": 0 });
     let setting = |thresholds: Value| {

@@ -1,21 +1,21 @@
-//! The rules of a run: the embedded ones, and those of the user's directories. The latter add rules or replace
-//! them.
+//! The rules of a run: the embedded rules and the rules in the user's directories. A user's rule adds to the embedded
+//! rules, or replaces the one with the same id.
 
 use std::path::{Path, PathBuf};
 
 use super::error::{FileErrors, FilePosition, expected};
 use super::rule::{Rule, is_family};
 
-/// Name and text of each embedded rule file; written by build.rs.
+/// The name and text of each embedded rule file; written by build.rs.
 const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/rules.in"));
 
-/// Whether there is an embedded rule of this name. docs/rules has a page for each.
+/// Whether an embedded rule has this name. docs/rules has a page for each embedded rule.
 #[must_use]
 pub fn is_embedded(name: &str) -> bool {
     EMBEDDED.iter().any(|(file, _)| file.strip_suffix(".yaml") == Some(name))
 }
 
-/// Limit for the threads that parse embedded rules. Starting more takes longer than they save.
+/// The maximum number of threads that parse embedded rules. Starting more threads takes longer than they save.
 const MOST_THREADS: usize = 4;
 
 /// The rules of a run.
@@ -31,23 +31,23 @@ pub enum BadRules {
     /// Errors in the files.
     #[error("{0}")]
     Errors(FileErrors),
-    /// A directory or file that cannot be read.
+    /// A directory or file cannot be read.
     #[error("{path}: {error}; name a directory with rule files (*.yaml)")]
     Unreadable { path: String, error: String },
-    /// A directory without rule files.
+    /// A directory has no rule files.
     #[error("{0}: the directory has no rule file (*.yaml)")]
     Empty(String),
 }
 
 impl RuleSet {
-    /// The embedded rules.
+    /// Parses the embedded rules.
     ///
     /// # Panics
-    /// Never: a test reads them.
+    /// Never: a test parses all embedded rules.
     #[must_use]
     pub fn embedded() -> Self {
-        // Parsing in parallel shortens the start. The threads end here and free their memory; those of a pool
-        // would keep it.
+        // Parsing in parallel shortens the start. These threads end here and free their memory; threads of a pool would
+        // keep it.
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
         let parse = |part: &[(&str, &str)]| -> Vec<Rule> {
             part.iter().map(|(file, text)| Rule::parse_embedded(file, text)).collect()
@@ -61,11 +61,11 @@ impl RuleSet {
         Self::sorted(rules)
     }
 
-    /// The embedded rules and those of directories. A rule replaces one of the same id; later directories override
-    /// earlier ones.
+    /// Combines the embedded rules and the rules in directories. A rule replaces an earlier rule with the same id;
+    /// later directories override earlier ones.
     ///
     /// # Errors
-    /// All errors of all files, or a directory that cannot be read.
+    /// Returns all errors of all files, or the directory or file that cannot be read.
     pub fn with_directories(directories: &[PathBuf]) -> Result<Self, BadRules> {
         let mut set = Self::embedded();
         let mut errors = FileErrors::default();
@@ -95,7 +95,7 @@ impl RuleSet {
         Self { rules }
     }
 
-    /// The rule with this id or name.
+    /// Finds a rule by its id or name.
     #[must_use]
     pub fn find(&self, word: &str) -> Option<&Rule> {
         self.rules.iter().find(|rule| rule.id == word || rule.name == word)
@@ -104,7 +104,7 @@ impl RuleSet {
     /// Keeps the rules that are selected and not ignored. Without `select`, all rules are selected.
     ///
     /// # Errors
-    /// A word that selects no rule.
+    /// Returns a word that selects no rule.
     pub fn choose(&mut self, select: &[String], ignore: &[String]) -> Result<(), String> {
         for word in select.iter().chain(ignore) {
             self.known(word)?;
@@ -114,10 +114,10 @@ impl RuleSet {
         Ok(())
     }
 
-    /// Checks that a word selects a rule or a family.
+    /// Checks that a word selects at least one rule.
     ///
     /// # Errors
-    /// A message with the expected words.
+    /// Returns a message with the expected words.
     pub fn known(&self, word: &str) -> Result<(), String> {
         if self.rules.iter().any(|rule| rule.is_selected_by(word)) {
             return Ok(());
@@ -152,7 +152,7 @@ fn read_directory(directory: &Path, errors: &mut FileErrors) -> Result<Vec<Rule>
         if !is_rule || !entry.file_type().is_file() {
             continue;
         }
-        // `crate::products` reads these files.
+        // This directory holds product files, which `crate::products` reads.
         if entry.path().parent() == Some(&products) {
             has_products = true;
         } else {
@@ -215,13 +215,13 @@ mod tests {
             assert_eq!(rule.file, format!("{}.yaml", rule.name), "a file has its rule's name");
             assert!(rule.id.starts_with("KT"), "{}", rule.id);
         }
-        // A run uses another parser for embedded rules; its result must be the same.
+        // A run parses embedded rules with another parser. Its result must be the same.
         for (checked, (file, text)) in rules.iter().zip(EMBEDDED) {
             assert_eq!(parts(checked), parts(&Rule::parse_embedded(file, text)), "{file}");
         }
     }
 
-    /// Verbs that a fix may begin with.
+    /// The verbs that a fix may begin with.
     const STEPS: &str = "Add Ask Begin Cache Call Change Check Close Compare Copy Correct Create Delete Do Drop Exclude Find Give Grant Keep Leave \
                          Lengthen Let List LIST Log Look Lower Make Move Name Pass Pause Process Put Raise Read Record Reduce \
                          Register Remove Renew Replace Request Return Run See Send Set Share Skip Spread Start Stop Switch Take Treat Turn \
@@ -232,7 +232,7 @@ mod tests {
         for (file, text) in EMBEDDED {
             let rule = Rule::parse_embedded(file, text);
             for (_, text) in rule.fix.iter().flat_map(|fix| &fix.cases) {
-                // The placeholder `permission` brings its own first step.
+                // The placeholder `permission` begins with its own first step.
                 let mut step = text.source();
                 while let Some((_, rest)) = step.split_once("%}").filter(|_| step.starts_with("{%")) {
                     step = rest.trim_start().trim_start_matches("{{ permission }}");
@@ -243,7 +243,7 @@ mod tests {
         }
     }
 
-    /// All conditions and texts of a rule, without the node ids of the parser.
+    /// Returns all conditions and texts of a rule as text, without the node ids of the parser.
     fn parts(rule: &Rule) -> Vec<String> {
         let id = regex::Regex::new(r"\bid: [0-9]+").expect("a pattern");
         let condition = |condition: &Condition| id.replace_all(&format!("{condition:?}"), "").into_owned();

@@ -31,17 +31,17 @@ pub const SOURCE_KEYS: [FileKey; 3] = [
 pub struct ClientSource {
     /// The pattern of the client, as in the file.
     pub client: String,
-    /// Path of the file, relative to the root of the repository, with `/` as separator.
+    /// The path of the source file, relative to the root of the repository, with `/` as separator.
     pub path: String,
-    /// The line in the file, from 1.
+    /// The line in the source file, counted from 1.
     pub line: u64,
-    /// Position of the entry in the policy file.
+    /// The position of the entry in the policy file.
     pub at: FilePosition,
     pattern: Regex,
 }
 
 impl ClientSource {
-    /// Whether the entry is for a client.
+    /// Whether the entry matches a client.
     #[must_use]
     pub fn is_of(&self, client: &ClientSummary) -> bool {
         is_client(&self.pattern, client)
@@ -87,7 +87,7 @@ fn source(node: YamlNode, reader: &mut Reader<'_>) -> Option<ClientSource> {
     Some(ClientSource { client: client.value, path: path?, line: line?, at, pattern })
 }
 
-/// A normalized path, as SARIF and GitHub need it.
+/// Normalizes a path as SARIF and GitHub need it.
 fn in_repository(text: &Positioned<String>, reader: &mut Reader<'_>) -> Option<String> {
     let path = text.value.as_str();
     let parts: Option<Vec<&str>> = Path::new(path)

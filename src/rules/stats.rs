@@ -11,10 +11,10 @@ use super::value::{Value, Variable};
 use crate::k8s::Scope;
 use crate::requests::stable_hash;
 
-/// Returns the value of a variable for a group.
+/// A function that returns the value of a variable for a group.
 pub type GroupGetter = for<'r, 'a> fn(&'r Group<'a>) -> Value<'r>;
 
-/// A minute in microseconds.
+/// One minute in microseconds.
 const MINUTE: i64 = 60_000_000;
 
 #[allow(clippy::cast_precision_loss, reason = "rates are for people, and counts are far below 2^52")]
@@ -34,7 +34,7 @@ fn responses(group: &Group<'_>, is_wanted: impl Fn(u16) -> bool) -> Value<'stati
     Value::count(group.responses(is_wanted))
 }
 
-/// The number of minutes that the peak is averaged over; 0 if it is one minute.
+/// Returns the number of minutes that the peak is averaged over; 0 if it is one minute.
 pub(super) fn peak_mean_minutes(group: &Group<'_>) -> u64 {
     group.rate().map(|rate| rate.window_minutes).filter(|minutes| *minutes > 1).unwrap_or(0)
 }
@@ -426,7 +426,7 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
         kind: Int,
         doc: "Distinct request shapes in the group.",
         get: |group| {
-            // A client has each shape once, so pointers identify shapes.
+            // Each shape of a client exists once, so pointers identify shapes.
             let mut keys: Vec<_> = group.rows.iter().map(|facts| std::ptr::from_ref(facts.key)).collect();
             keys.sort_unstable();
             keys.dedup();

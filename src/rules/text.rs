@@ -14,24 +14,23 @@ use super::figures;
 use super::names::{Root, VariableScope};
 use super::value::{Kind, Value as Found};
 
-/// Placeholders besides the variables.
+/// The placeholders that a text can use in addition to the variables.
 const PLAIN: [&str; 6] = ["client", "resource", "product", "shape", "permission", "rivals"];
 
-/// Limits for a text and a placeholder, in bytes: several times those of embedded rules.
+/// The limits for a text and for a placeholder, in bytes: several times what embedded rules need.
 const LONGEST: usize = 16 << 10;
 const LONGEST_PLACEHOLDER: usize = 200;
 const MOST_PLACEHOLDERS: usize = 100;
-/// Limit for the minijinja instructions of a text.
+/// The maximum number of minijinja instructions that a text runs.
 const MOST_STEPS: u64 = 20_000;
-/// Limit for the digits of a number in a placeholder. Larger numbers could pad a text to any size.
+/// The maximum number of digits of a number in a placeholder. A larger number could pad a text to any size.
 const MOST_DIGITS: usize = 9;
-/// Allowed template tags: those without loops and variables.
+/// The template tags that a text can use. Tags with loops or assignments are not allowed.
 const STATEMENTS: [&str; 4] = ["if", "elif", "else", "endif"];
-/// Filters whose result can have any size; they are removed.
+/// Filters whose result can have any size. The environment does not have them.
 const UNBOUNDED: [&str; 5] = ["indent", "format", "slice", "batch", "replace"];
 
-/// A checked text. It is compiled on first use and only once, since most rules find nothing and some find
-/// thousands.
+/// A checked text. It is compiled once, on first use: most rules find nothing, and some find thousands.
 #[derive(Debug)]
 pub struct Text {
     source: String,
@@ -41,11 +40,11 @@ pub struct Text {
 #[derive(Debug)]
 struct Compiled {
     environment: Environment<'static>,
-    /// The part of each placeholder before the dot.
+    /// The name of each placeholder, up to its first dot.
     names: HashSet<String>,
 }
 
-/// Name of the only template in an environment.
+/// The name of an environment's only template.
 const ONLY: &str = "text";
 
 static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
@@ -61,10 +60,10 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
 });
 
 impl Text {
-    /// Checks a text and its placeholders. If `plain`, it may also use [`PLAIN`], whose values clients choose.
+    /// Checks a text and its placeholders. If `plain`, the text may also use [`PLAIN`], whose values clients choose.
     ///
     /// # Errors
-    /// All errors of the text.
+    /// Returns all errors of the text.
     pub fn compile(source: &str, scope: &VariableScope<'_>, plain: bool) -> Result<Self, Vec<CheckError>> {
         if let Some(wrong) = too_long(source, scope) {
             return Err(vec![wrong]);
@@ -88,7 +87,8 @@ impl Text {
             return Err(wrong);
         }
         let text = Self::compile_trusted(source);
-        // Unknown filters and operations with wrong types fail only on rendering, so render with sample values.
+        // Unknown filters and operations with wrong types fail only on rendering. So the check renders the text with
+        // sample values.
         match text.render(&samples(scope)) {
             Ok(_) => Ok(text),
             Err(error) => Err(vec![CheckError {
@@ -98,7 +98,7 @@ impl Text {
         }
     }
 
-    /// Creates a text that a test has checked.
+    /// Creates a text without checks. A test has checked the text.
     pub(super) fn compile_trusted(source: &str) -> Self {
         Self { source: source.trim_end().to_owned(), compiled: OnceLock::new() }
     }
@@ -114,10 +114,10 @@ impl Text {
         !self.source.contains('{')
     }
 
-    /// Fills in the placeholders.
+    /// Renders the text with `values` for its placeholders.
     ///
     /// # Errors
-    /// A filter or operation that fails on a value.
+    /// Returns the error of a filter or operation that fails on a value.
     ///
     /// # Panics
     /// Never: the text was checked.
@@ -126,7 +126,7 @@ impl Text {
         template.render(values).map_err(|error| error.to_string())
     }
 
-    /// Whether a placeholder is this name, or a variable below it.
+    /// Whether a placeholder is `name` or a variable of the root `name`.
     ///
     /// # Panics
     /// Never: the text was checked.
@@ -146,9 +146,9 @@ impl Text {
     }
 }
 
-/// Checks limits that minijinja lacks. It parses recursively and accepts operator chains of any length.
+/// Checks the limits that minijinja lacks: it parses recursively, and accepts operator chains of any length.
 ///
-/// Placeholders must not contain braces, so that their end is found without parsing strings.
+/// Placeholders must not contain braces. So their end is found without parsing strings.
 fn too_long(source: &str, scope: &VariableScope<'_>) -> Option<CheckError> {
     if source.len() > LONGEST {
         let message = format!("the text has {} bytes; the limit is {LONGEST}", source.len());
@@ -185,7 +185,7 @@ fn too_long(source: &str, scope: &VariableScope<'_>) -> Option<CheckError> {
     None
 }
 
-/// Rejects what could take unlimited time or memory in a placeholder.
+/// Rejects a placeholder that could take unlimited time or memory.
 fn unbounded(inside: &str, is_statement: bool, scope: &VariableScope<'_>) -> Option<String> {
     let inside = inside.trim_matches(['-', '+', '%']).trim();
     let word = inside.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default();
@@ -199,8 +199,8 @@ fn unbounded(inside: &str, is_statement: bool, scope: &VariableScope<'_>) -> Opt
     (digits > Some(MOST_DIGITS)).then(|| format!("a number has at most {MOST_DIGITS} digits"))
 }
 
-/// Whether only numbers are multiplied: minijinja repeats a string that is multiplied. A filter after the product
-/// does not matter.
+/// Whether all factors of the products are numbers: minijinja repeats a string that is multiplied. A filter after the
+/// product does not matter.
 fn multiplies_numbers(inside: &str, scope: &VariableScope<'_>) -> bool {
     let is_text = |word: &str| {
         let (root, name) = word.split_once('.').unwrap_or((word, ""));
@@ -215,7 +215,7 @@ fn multiplies_numbers(inside: &str, scope: &VariableScope<'_>) -> bool {
     })
 }
 
-/// The text in the innermost parentheses around a position.
+/// Returns the text in the innermost parentheses around a position.
 fn in_parentheses(text: &str, at: usize) -> &str {
     let edge = |step: fn(char) -> i32| {
         let mut depth = 0;
@@ -231,7 +231,7 @@ fn in_parentheses(text: &str, at: usize) -> &str {
     &text[start..end]
 }
 
-/// A sample value of the right type for each placeholder.
+/// Returns a sample value of the right type for each placeholder.
 fn samples(scope: &VariableScope<'_>) -> Value {
     let sample = |kind: Kind| match kind {
         Kind::Bool => Value::from(true),
@@ -252,7 +252,7 @@ fn samples(scope: &VariableScope<'_>) -> Value {
     Value::from_pairs(roots.into_iter().chain(plain).collect::<Vec<_>>())
 }
 
-/// The error message for an unknown placeholder.
+/// Returns the error message for an unknown placeholder, or `None` if it is known.
 fn unknown(name: &str, scope: &VariableScope<'_>, plain: bool) -> Option<String> {
     if plain && PLAIN.contains(&name) {
         return None;
@@ -272,17 +272,17 @@ fn unknown(name: &str, scope: &VariableScope<'_>, plain: bool) -> Option<String>
     Some(format!("no such placeholder '{name}'{}", expected(rest, scope.words(root))))
 }
 
-/// Values by name of the variable.
+/// The values of variables by their names.
 pub type Values = Vec<(&'static str, Found<'static>)>;
 
-/// A root in a template, such as `client`. Renders as `name`; its variables are its attributes.
+/// A root in a template, such as `client`. It renders as `name`; the root's variables are its attributes.
 #[derive(Debug)]
 pub struct TemplateObject {
     pub name: String,
     pub root: Root,
-    /// Values that are neither zero, false nor empty.
+    /// The values that are not zero, false or empty.
     pub facts: Arc<Values>,
-    /// Escapes strings in the values, since clients choose them.
+    /// The function that escapes strings in the values, because clients choose them.
     pub escape: fn(&str) -> String,
 }
 

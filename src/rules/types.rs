@@ -9,7 +9,7 @@ use super::error::expected;
 use super::names::{Root, VariableRef, VariableScope};
 use super::value::Kind;
 
-/// The type of an expression. `Any` is the type of an expression with an error, so that it is reported once.
+/// The type of an expression. An expression with an error has the type `Any`, so that the error is reported once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Type {
     Any,
@@ -35,7 +35,7 @@ const BOOL: Type = Type::Of(Kind::Bool);
 const INT: Type = Type::Of(Kind::Int);
 const TEXT: Type = Type::Of(Kind::Text);
 
-/// Functions that conditions may use.
+/// The functions that conditions may use.
 const FUNCTIONS: [&str; 10] =
     ["size", "startsWith", "endsWith", "contains", "matches", "exists", "all", "exists_one", "double", "int"];
 
@@ -45,18 +45,18 @@ fn each_once(mut names: Vec<VariableRef>) -> Vec<VariableRef> {
     names
 }
 
-/// A type check of one condition.
+/// The state of the type check of one condition.
 pub(super) struct Check<'a> {
     scope: &'a VariableScope<'a>,
     places: &'a SourceInfo,
-    /// Variables of comprehensions.
+    /// The variables that comprehensions define.
     locals: Vec<(String, Type)>,
     names: Vec<VariableRef>,
     wrong: Vec<CheckError>,
 }
 
 impl<'a> Check<'a> {
-    /// The variables of a condition, without duplicates, and all errors.
+    /// Checks a condition. Returns its variables without duplicates, and all errors.
     pub(super) fn run(
         root: &IdedExpr,
         places: &'a SourceInfo,

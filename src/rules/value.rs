@@ -16,7 +16,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// CEL's name of the type.
+    /// Returns CEL's name of the type.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -30,7 +30,7 @@ impl Kind {
 }
 
 impl Kind {
-    /// The zero, false or empty value of the type.
+    /// Returns the value of this type that is zero, false or empty.
     #[must_use]
     pub fn unset(self) -> Value<'static> {
         match self {
@@ -76,7 +76,7 @@ impl Value<'_> {
         Self::Int(i64::try_from(number).unwrap_or(i64::MAX))
     }
 
-    /// The value for CEL.
+    /// Converts the value for CEL.
     #[must_use]
     pub fn to_cel(&self) -> cel::Value {
         let text = |text: &str| cel::Value::String(Arc::new(text.to_owned()));
@@ -91,7 +91,7 @@ impl Value<'_> {
         }
     }
 
-    /// The value for JSON. Whole doubles become integers.
+    /// Converts the value to JSON. Whole doubles become integers.
     #[must_use]
     pub fn to_json(&self) -> serde_json::Value {
         match self {
@@ -105,7 +105,7 @@ impl Value<'_> {
         }
     }
 
-    /// The value for templates. Whole doubles become integers.
+    /// Converts the value for templates. Whole doubles become integers.
     #[must_use]
     pub fn to_template(&self) -> minijinja::Value {
         match self {
@@ -121,7 +121,7 @@ impl Value<'_> {
         }
     }
 
-    /// A value that borrows from this one.
+    /// Returns a value that borrows from this one.
     #[must_use]
     pub fn as_borrowed(&self) -> Value<'_> {
         match self {
@@ -147,7 +147,7 @@ impl Value<'_> {
     }
 }
 
-/// Doubles compare by their bits. They come from deterministic sums, so equal values have equal bits.
+/// Doubles are compared by their bits. They come from deterministic sums, so equal values have equal bits.
 impl Eq for Value<'_> {}
 
 impl Hash for Value<'_> {

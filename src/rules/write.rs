@@ -25,29 +25,29 @@ use crate::k8s::identity::short_name;
 use crate::ledger::{Exemplar, Exemplars, Merge};
 use crate::products::{Product, RecognizedBy};
 
-/// Limit for the requests in the evidence.
+/// The maximum number of requests in the evidence.
 const SHOWN: usize = 2;
-/// Typical number of values of a finding that are set.
+/// The usual number of variables of a finding that are not zero, false or empty.
 const USUAL: usize = 32;
-/// Limit for the user agents of a finding.
+/// The maximum number of user agents of a finding.
 const SHOWN_AGENTS: usize = 3;
 
-/// [`STATS`] by name, as the report lists them.
+/// [`STATS`] sorted by name, as the report lists them.
 static BY_NAME: LazyLock<Vec<Variable<stats::GroupGetter>>> = LazyLock::new(|| {
     let mut names = STATS.clone();
     names.sort_unstable_by_key(|name| name.name);
     names
 });
 
-/// By index: which of [`STATS`] are about failed requests.
+/// For each of [`STATS`]: whether it is about failed requests.
 static ARE_OF_FAILURES: LazyLock<Vec<bool>> =
     LazyLock::new(|| STATS.iter().map(|name| OF_FAILURES.contains(&name.name)).collect());
 
-/// Index of `stats.deprecated` in [`STATS`].
+/// The index of `stats.deprecated` in [`STATS`].
 static DEPRECATED: LazyLock<Option<usize>> =
     LazyLock::new(|| STATS.iter().position(|name| name.name == "deprecated"));
 
-/// A client's short name: `namespace/name` for a ServiceAccount.
+/// Returns a client's short name, such as `namespace/name` for a ServiceAccount.
 #[must_use]
 pub fn client_name(client: &ClientSummary) -> String {
     let identity = client.identity();
@@ -75,7 +75,7 @@ fn in_prose(text: &str) -> String {
     out
 }
 
-/// The values that are set. Most are not.
+/// Returns the values that are not zero, false or empty. Most are.
 fn found<'v, Get>(names: &[Variable<Get>], find: impl Fn(&Get) -> Value<'v>) -> Values {
     let values = names.iter().map(|name| (name.name, find(&name.get)));
     let mut found = Values::with_capacity(USUAL);
@@ -93,7 +93,7 @@ fn thresholds(rule: &Rule) -> Filled {
     )
 }
 
-/// Renders a finding on a client. If a text fails on a value, a replacement is used and the error is returned too.
+/// Renders a finding on a client. If a text fails on a value, it is replaced and the error is returned, too.
 pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (Finding, Vec<String>) {
     let leading = group.leading();
     let client = leading.client;
@@ -110,7 +110,7 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
     let found_rivals = OnceCell::new();
     let rivals = || found_rivals.get_or_init(|| rivals::find(group)).clone();
     let (clients, requests, servers) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
-    // Only looks up the variables that a text uses, since most texts use few.
+    // Looks up only the variables that a text uses, because most texts use few.
     let placeholders = |text: &Text, escape: fn(&str) -> String| {
         let named = |root: Root| text.names(root.as_str());
         let facts =
@@ -198,7 +198,7 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
     (finding, failures)
 }
 
-/// Distinguishes findings of the same rule and client.
+/// Returns a key that distinguishes findings of the same rule and client.
 fn key(
     rule: &Rule,
     leading: &RowFacts<'_>,
@@ -217,7 +217,7 @@ fn key(
     key
 }
 
-/// Puts the product's own setting before the fix, if one is known for the rule.
+/// Adds the product's own setting before the fix, if the product has a setting for the rule.
 fn with_own_setting(rule: &Rule, product: Option<(&'static Product, RecognizedBy)>, fix: String) -> String {
     match product.and_then(|(product, _)| product.fix(&rule.name)) {
         Some(own) => format!("{} See {}.\n\n{fix}", own.text.trim(), own.source),
@@ -225,7 +225,7 @@ fn with_own_setting(rule: &Rule, product: Option<(&'static Product, RecognizedBy
     }
 }
 
-/// User agent products, each with an example of a full user agent.
+/// Returns the user agent products, each with an example of a full user agent.
 fn user_agents(group: &Group<'_>) -> Vec<(String, String)> {
     let agents = &group.representative().client.agents;
     let mut shown: Vec<(String, String)> = Vec::new();
@@ -284,7 +284,7 @@ pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts) -> (
     (finding, failures)
 }
 
-/// Adds a note to the message if its peak is the mean of a wider window.
+/// Adds a note to the message if its peak is the mean over several minutes.
 fn with_peak_mean(rule: &Rule, group: &Group<'_>, message: String) -> String {
     let minutes = peak_mean_minutes(group);
     if minutes == 0 || !rule.message.source().contains("stats.peakPerMinute") {
@@ -293,7 +293,7 @@ fn with_peak_mean(rule: &Rule, group: &Group<'_>, message: String) -> String {
     format!("{message}; the peak is a mean over {minutes} minutes")
 }
 
-/// Joins the message into one line. Template conditions leave blank lines.
+/// Joins the message into one line. Template conditions can leave blank lines in it.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -314,7 +314,7 @@ fn fix(
     Ok(job_advice(job, for_jobs, own).unwrap_or_default())
 }
 
-/// Renders the first case whose condition holds.
+/// Renders the text of the first case whose condition holds.
 fn filled(
     rule: &Rule,
     Fix { cases, .. }: &Fix,
@@ -359,8 +359,8 @@ fn path(leading: &RowFacts<'_>, group: &Group<'_>) -> FindingVerdict {
     }
 }
 
-/// The costliest requests, as evidence. For rules about failures or deprecated APIs, these requests come first.
-/// Otherwise the shape with the most requests is used.
+/// Returns the most expensive requests as evidence. For rules about failures or deprecated APIs, it prefers failed or
+/// deprecated requests. For other rules, it uses the shape with the most requests.
 fn evidence(rule: &Rule, group: &Group<'_>) -> Vec<Exemplar> {
     let names = |is_wanted: &dyn Fn(usize) -> bool| {
         let names = rule.levels.iter().flat_map(|(_, condition)| &condition.names);

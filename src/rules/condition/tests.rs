@@ -119,7 +119,8 @@ fn values() -> impl Strategy<Value = (Vec<i64>, Vec<f64>, Vec<String>)> {
 }
 
 proptest! {
-    /// A native result is equal to the result of CEL. All conditions in [`PLANNED`] have a native expression.
+    /// If native evaluation returns a result, CEL returns the same. The conditions with an index in [`PLANNED`] have a
+    /// native expression.
     #[test]
     fn native_results_match_cel(index in 0..CONDITIONS.len(), (ints, doubles, texts) in values(), flag: bool) {
         let condition = compile(CONDITIONS[index]).expect("a condition");
