@@ -23,12 +23,13 @@ const STALE_OR_LESS: &str = "If data that is seconds old is enough, send resourc
 pub enum ClientRole {
     /// The client lists the pods of one node.
     NodeAgent,
-    /// Another client. [`Job`] says how likely it is a one-shot job, which gains nothing from a WATCH.
+    /// Any other client. [`Job`] shows how likely the client is a one-shot job, which gains nothing from a WATCH.
     Client(Job),
 }
 
 impl ClientRole {
-    /// The role of a shape's client. With several products, that of the product that is least likely a job.
+    /// Returns the role of a shape's client. If the shape has several products, the product that is least likely a job
+    /// decides.
     pub(super) fn from_jobs<'j>(entry: &ShapeSummary, jobs: impl Iterator<Item = &'j Job>) -> Self {
         match &entry.asked {
             Some(asked) if asked.lists_pods_of_a_node() => Self::NodeAgent,
@@ -37,8 +38,8 @@ impl ClientRole {
     }
 }
 
-/// What the client's author or the cluster's operator can do; `None` if nothing is wrong. The first sentence is the
-/// first step.
+/// Returns what the client's author or the cluster's operator can do; `None` if nothing is wrong. The first sentence is
+/// the first step.
 #[must_use]
 pub fn advice(reason: Reason, verb: Verb, server: &Server, role: ClientRole) -> Option<String> {
     let for_a_job = || for_a_job(reason, verb, server).map(str::to_owned);
@@ -113,7 +114,8 @@ fn for_a_job(reason: Reason, verb: Verb, server: &Server) -> Option<&'static str
 
 fn for_any(reason: Reason, verb: Verb, server: &Server) -> Option<String> {
     let lists_from_cache = server.version.at_least(31, 0);
-    // The server serves all pages from the cache, later pages from snapshots.
+    // The server serves all pages from the watch cache: the first page from the cache itself, later pages from
+    // snapshots.
     let pages_from_cache =
         server.consistent_reads_from_cache() && server.enabled(Gate::ListFromCacheSnapshot);
     let text = match reason {
@@ -173,7 +175,7 @@ fn for_any(reason: Reason, verb: Verb, server: &Server) -> Option<String> {
              exact revision only if the client needs it."
                 .to_owned()
         }
-        // Clients should watch, so there is nothing to change.
+        // A client should use a WATCH, so there is nothing to change.
         Reason::UncachedResource if verb == Verb::Watch => return None,
         Reason::UncachedResource if verb == Verb::Get => {
             "Read it less often. resourceVersion=0 does not help: this resource has no watch cache.".to_owned()
@@ -213,7 +215,7 @@ fn for_any(reason: Reason, verb: Verb, server: &Server) -> Option<String> {
     Some(text)
 }
 
-/// Names the parameters that the server ignores, with their likely meaning.
+/// Names the parameters that the server ignores, and the parameters that the client probably meant.
 #[must_use]
 pub fn misspelled(ignored: &[String], meant: &[String]) -> Option<String> {
     if meant.is_empty() {

@@ -32,20 +32,20 @@ use crate::version::Inferred;
 pub struct Context<'a> {
     /// The source files of the ledger.
     pub sources: &'a Sources,
-    /// The server's configuration, with the best estimate of its version.
+    /// The server's configuration. Its version is the best estimate.
     pub server: Server,
-    /// The server's version, and its evidence.
+    /// The server's version and the evidence for it.
     pub version: &'a Inferred,
-    /// The source of etcd's version, as text.
+    /// A text that names the source of etcd's version.
     pub etcd_from: &'static str,
-    /// The versions in etcd's start lines, each with its file.
+    /// The etcd versions in etcd's start lines, each with the name of its file.
     pub etcd_stated: Vec<(EtcdVersion, String)>,
     /// Notes on how the server was detected.
     pub notes: Vec<String>,
     pub etcd: Option<Etcd<'a>>,
-    /// The active rules.
+    /// The rules of this run.
     pub rules: &'a RuleSet,
-    /// The policy file: suppressions and sources.
+    /// The policy file, which has suppressions and the locations of source code.
     pub policy: &'a Policy,
     pub inventory: Option<&'a Inventory>,
     /// Which findings and request shapes the report shows.
@@ -57,7 +57,7 @@ pub fn build(ledger: Ledger, context: &Context<'_>) -> v1::Report {
     build_with_cases(ledger, context, &[]).0
 }
 
-/// Builds the report, and finds the requests of the cases with these ranks. `None` means that no case has this rank.
+/// Builds the report. Also returns the requests of the cases with these ranks; `None` if no case has the rank.
 #[must_use]
 pub fn build_with_cases(
     mut ledger: Ledger,
@@ -185,7 +185,7 @@ fn totals(
     }
 }
 
-/// The identities of the clients with these indices.
+/// Returns the identities of the clients with these indices.
 fn identities<All: FromIterator<String>>(judged_clients: &JudgedClients, indices: &BTreeSet<usize>) -> All {
     indices.iter().map(|client| judged_clients.clients[*client].identity()).collect()
 }
@@ -202,12 +202,12 @@ fn ordered(
         clients.map(|((client, worst_severity), cases)| v1::Client { worst_severity, cases, ..client });
     let mut clients: Vec<(usize, v1::Client)> = places.iter().copied().zip(clients).collect();
     clients.sort_unstable_by_key(|(place, _)| *place);
-    // A client without requests is shown only if it has a finding.
+    // A client without requests is shown only if it has a case.
     let is_shown = |client: &v1::Client| client.counts.requests > 0 || !client.cases.is_empty();
     clients.into_iter().map(|(_, client)| client).filter(is_shown).collect()
 }
 
-/// The ranks of each client's cases.
+/// Returns for each client the ranks of its cases.
 fn ranks(cases: &[Case], clients: usize) -> Vec<Vec<u64>> {
     let mut ranks = vec![Vec::new(); clients];
     for (rank, case) in (1..).zip(cases) {
@@ -216,7 +216,7 @@ fn ranks(cases: &[Case], clients: usize) -> Vec<Vec<u64>> {
     ranks
 }
 
-/// The severity of each client's worst finding.
+/// Returns for each client the severity of its worst finding.
 fn worst_severities(on_clients: &[FindingsOnClient], clients: usize) -> Vec<Option<&'static str>> {
     let mut worst = vec![None; clients];
     for on in on_clients {

@@ -1,4 +1,4 @@
-//! Selects the requests of a case in the log, for `extract`.
+//! Selects the requests of a case from the log, for `extract`.
 
 use std::collections::BTreeSet;
 
@@ -14,13 +14,13 @@ use crate::requests::{Request, stable_hash};
 use crate::rules::facts::RowFacts;
 use crate::rules::hits::HitRef;
 
-/// Limit of cached rows. A full cache is cleared.
+/// The maximum number of cached rows. A full cache is cleared.
 const MAX_CACHED: usize = 1 << 16;
 
 /// The request shapes of a case, by client and product.
 #[derive(Debug, Default)]
 pub struct CaseRequests {
-    /// The keys are the hashes of client and product.
+    /// Each key has the hashes of a client and a product.
     shapes: HashMap<(u64, u64), BTreeSet<ShapeKey>, FxBuildHasher>,
     /// Some rows are overflow rows: their clients, products or shapes are unknown.
     pub is_folded: bool,
@@ -58,13 +58,13 @@ impl CaseRequests {
 #[derive(Debug)]
 pub struct CaseFilter {
     cases: Vec<CaseRequests>,
-    /// The server for each version index.
+    /// The server of each version index.
     servers: Vec<Server>,
     names: ConfiguredNames,
     received_only: bool,
 }
 
-/// A worker's cache: whether the requests of a row pass the filter.
+/// Each worker's cache of whether the requests of a row pass the filter.
 #[derive(Debug, Default)]
 pub struct CaseCache(HashMap<RowHash, bool, FxBuildHasher>);
 
@@ -92,7 +92,7 @@ impl CaseFilter {
             shapes.iter().any(|shapes| shapes.contains(&key))
         };
         let asked = request.spec.asked;
-        // Beyond the limit of shapes, the ledger counts resources without their names.
+        // Beyond the limit of shapes, the ledger counts requests without the names of their resources.
         let passes =
             !shapes.is_empty() && (has(asked) || has(&asked.without_names(self.names.config_of(asked))));
         if cache.len() == MAX_CACHED {

@@ -1,4 +1,4 @@
-//! The texts of cases: who does what how often, and the first step of the fix.
+//! The texts of cases: what a client does, how often, and the first step of the fix.
 
 use std::collections::HashMap;
 
@@ -68,7 +68,7 @@ fn has_own_setting(finding: &v1::Finding) -> bool {
     product.is_some_and(|product| product.source.is_some())
 }
 
-/// `what` without the client. For several members, what the worst member does.
+/// Returns the text of `what` without the client. For several members, returns what the worst member does.
 fn does(case: &Case, lead: &v1::Finding) -> String {
     let message = &lead.message;
     let Some(who) = &lead.who else { return what(case, message) };
@@ -82,15 +82,15 @@ fn does(case: &Case, lead: &v1::Finding) -> String {
     }
 }
 
-/// The message of the leading finding. For several members, that of the worst member. For a case on the log itself,
-/// the whole first sentence, because it compares numbers.
+/// Returns the message of the leading finding. For several members, that is the worst member's message. For a case on
+/// the log itself, returns the whole first sentence, because it compares numbers.
 fn what(case: &Case, message: &str) -> String {
     let message = if case.client.is_none() && case.clients.is_empty() {
         first_step(message).trim_end_matches('.').to_owned()
     } else {
         short(message)
     };
-    // If the finding is on all members together, its message already has their number and sum.
+    // If the finding is on the sum of all members, its message already has the number of members and their sum.
     if case.clients.len() < 2 || case.is_on_sum {
         return match case.resources {
             0 | 1 => message,
@@ -106,13 +106,13 @@ fn what(case: &Case, message: &str) -> String {
     format!("{message}; {others} the same, {} requests in all", count(case.requests))
 }
 
-/// Removes parentheses at the start of a text. After a client's name they hold its product.
+/// Removes parentheses at the start of a message without its client. They hold the client's product.
 fn without_note(text: &str) -> &str {
     let note = text.strip_prefix('(').and_then(|rest| rest.split_once(") "));
     note.map_or(text, |(_, rest)| rest)
 }
 
-/// The number of other resources that a run of a job reads: `; with 12 other resources`.
+/// Returns the number of other resources that a run of a job reads: `; with 12 other resources`.
 fn other_resources(case: &Case) -> String {
     match case.resources {
         0 | 1 => String::new(),
@@ -121,7 +121,7 @@ fn other_resources(case: &Case) -> String {
     }
 }
 
-/// The message up to its first semicolon, without parentheses.
+/// Returns the message up to its first semicolon, without parentheses.
 fn short(message: &str) -> String {
     let mut short = String::with_capacity(message.len());
     let (mut depth, mut before) = (0_u32, ' ');
@@ -139,12 +139,12 @@ fn short(message: &str) -> String {
     short.trim_end_matches([',', ':', ' ']).to_owned()
 }
 
-/// The first sentence of the first paragraph or list item.
+/// Returns the first sentence of the first paragraph or list item.
 fn first_step(fix: &str) -> String {
     let paragraph = fix.split("\n\n").find(|paragraph| !paragraph.trim().is_empty()).unwrap_or_default();
     let first_item = paragraph.trim().split("\n- ").next().unwrap_or_default();
     let text = first_item.trim_start_matches("- ").split_whitespace().collect::<Vec<_>>().join(" ");
-    // Names and abbreviations may hold a period. So a sentence ends only before a capital letter.
+    // A name or abbreviation can contain a period. So a sentence ends only before a capital letter.
     let ends = text.match_indices(". ").map(|(at, _)| at);
     let is_end =
         |at: &usize| text[at + 2..].starts_with(|c: char| c.is_uppercase()) && !text[..*at].ends_with("e.g");

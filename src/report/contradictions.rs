@@ -7,13 +7,13 @@ use super::v1;
 use crate::k8s::text::prefix;
 use crate::rules::figures::{count, more};
 
-/// Limit of the request shapes that the note names.
+/// The maximum number of request shapes that the note names.
 const NAMED: usize = 3;
-/// Longest URL in the note, in bytes.
+/// The maximum length of a URL in the note, in bytes.
 const MAX_URI: usize = 120;
 
-/// The note, or `None` without contradictions. It leaves out the clients in `found`, which have a KT902 finding. Such
-/// a finding may be suppressed or not shown.
+/// Returns the note, or `None` without contradictions. It omits the clients in `found`: they have a KT902 finding, even
+/// if that finding is suppressed or not shown.
 pub(super) fn note(clients: &[v1::Client], found: &HashSet<String>) -> Option<String> {
     let unexplained = clients.iter().filter(|client| !found.contains(&client.identity));
     let mut shapes: Vec<(&v1::Client, &v1::Shape)> = unexplained

@@ -9,7 +9,7 @@ use crate::judged::JudgedClients;
 use crate::k8s::timestamp;
 use crate::ledger::Merge;
 
-/// The basis if nothing but durations is known.
+/// The basis of a cost if only durations are known.
 const LATENCY: &str = "latency";
 
 /// The cost of one client or of all clients; empty without an inventory.
@@ -70,7 +70,7 @@ impl<'a> CostContext<'a> {
     }
 }
 
-/// The cost with an inventory.
+/// Converts a cost that was computed from the inventory.
 fn by_inventory(one: Option<&cost::Work>, all: &cost::Cost, cost_context: CostContext<'_>) -> v1::Cost {
     v1::Cost {
         basis: "inventory",
@@ -89,7 +89,7 @@ fn by_inventory(one: Option<&cost::Work>, all: &cost::Cost, cost_context: CostCo
     }
 }
 
-/// The cost on the best known basis.
+/// Converts a cost with any basis.
 pub(super) fn from_basis(basis: &CostBasis, cost_context: CostContext<'_>) -> v1::Cost {
     let received = |objects: u64, bound: &str, unknown_requests: u64| {
         let amount = v1::Amount {
@@ -97,7 +97,7 @@ pub(super) fn from_basis(basis: &CostBasis, cost_context: CostContext<'_>) -> v1
             bytes: None,
             bound: bound.to_owned(),
             unknown_requests,
-            // Only an inventory has sizes. So no sum omits them.
+            // Only an inventory has sizes, so without one no sum omits a size.
             unsized_requests: 0,
         };
         Some(Box::new(v1::Work { received: Some(amount), ..v1::Work::default() }))
@@ -155,7 +155,7 @@ fn sum(sum: cost::Sum) -> v1::Amount {
     }
 }
 
-/// The inventory section, with the resources that clients read and that the inventory lacks.
+/// Returns the inventory section. It includes the resources that clients read but that the inventory lacks.
 pub(super) fn inventory(inventory: &Inventory, judged_clients: &JudgedClients) -> v1::Inventory {
     let prices = Prices { inventory, nodes_in_log: judged_clients.nodes };
     let mut lacks: BTreeMap<&str, (bool, u64)> = BTreeMap::new();

@@ -15,12 +15,12 @@ use crate::ledger::etcd::{Amount, EtcdKind, Slow, SlowKey, WorstRequest};
 use crate::ledger::{EtcdLog, InputCounts};
 use crate::rules::client_name;
 
-/// The sum of errors beyond the limit.
+/// The name for the sum of the errors beyond the limit.
 const OTHER_ERRORS: &str = "(other errors)";
-/// etcd's default for `--warning-apply-duration`: it logs slower requests.
+/// The default of etcd's `--warning-apply-duration`. etcd logs a request that takes longer.
 const WARNS_FROM: &str = "100 ms";
 
-/// etcd's log and its files.
+/// The parsed etcd log, and its files.
 #[derive(Debug, Clone, Copy)]
 pub struct Etcd<'a> {
     pub log: &'a EtcdLog,
@@ -32,7 +32,7 @@ impl Etcd<'_> {
         file_name(&self.sources.list, source)
     }
 
-    /// The section of the report. `span` is the time range of the audit log, in microseconds since 1970.
+    /// Returns the section of the report. `span` is the time range of the audit log, in microseconds since 1970.
     pub(super) fn section(&self, judged_clients: &JudgedClients, span: Option<(i64, i64)>) -> v1::EtcdLog {
         let lines = &self.log.lines;
         let input = &self.log.input;
@@ -86,7 +86,7 @@ impl Etcd<'_> {
         }
     }
 
-    /// The slow reads that match a client's LISTs of a resource.
+    /// Converts the slow reads that match a client's LISTs of a resource.
     pub(super) fn slow(&self, resource: &str, reads: &SlowReads) -> v1::EtcdSlow {
         let SlowReads { reads, covered, covered_bytes, alone, worst } = reads;
         v1::EtcdSlow {
@@ -150,7 +150,7 @@ impl Etcd<'_> {
         }
     }
 
-    /// The clients that match slow reads of a resource. Clients of the worst read are first.
+    /// Returns the clients whose LISTs match slow reads of a resource. Clients of the worst read are first.
     fn clients(
         &self,
         resource: &str,

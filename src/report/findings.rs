@@ -16,7 +16,7 @@ use crate::rules::rivals::Rival;
 use crate::rules::{self, OnProgram, Policy, Rule, RuleResults, Severity};
 use crate::shell::{operand, option, quoted};
 
-/// The inputs for findings.
+/// The data that all findings of a report share.
 pub(super) struct Findings<'a> {
     pub(super) judged_clients: &'a JudgedClients,
     pub(super) rules: &'a [Rule],
@@ -24,7 +24,7 @@ pub(super) struct Findings<'a> {
     pub(super) etcd: Option<Etcd<'a>>,
     pub(super) cost_context: super::cost::CostContext<'a>,
     pub(super) loads: super::load::Loads,
-    /// The run has a filter that left events out.
+    /// A filter of the run left events out.
     pub(super) is_filtered: bool,
     /// The texts by rule id.
     pub(super) texts: HashMap<&'a str, RuleTexts>,
@@ -57,8 +57,8 @@ pub(super) struct ReportedFindings {
     pub(super) policy: v1::Policy,
 }
 
-/// Sorts findings. Findings on the input are first. Then the findings of one client are together, the client with the
-/// worst finding first. `places` has the position of each client in the report.
+/// Sorts findings. Findings on the input come first. Then the findings of each client follow, starting with the client
+/// that has the worst finding. `places` has the position of each client in the report.
 fn sorted(findings: Vec<rules::Finding>, places: &[usize]) -> Vec<rules::Finding> {
     let mut worst: Vec<Option<Severity>> = vec![None; places.len()];
     for finding in &findings {
@@ -144,13 +144,13 @@ impl Findings<'_> {
         }
     }
 
-    /// The slow reads in etcd's own log that match the finding's LISTs.
+    /// Returns the slow reads in etcd's own log that match the finding's LISTs.
     fn etcd_slow(&self, finding: &rules::Finding) -> Option<v1::EtcdSlow> {
         Some(self.etcd?.slow(finding.resource.as_deref()?, finding.slow_reads.as_ref()?))
     }
 
     fn policy(&self, judged: &RuleResults) -> v1::Policy {
-        // With a filter, kubetoll reads a part of the log. A suppression without a match there may match the rest.
+        // A filter hides a part of the log. A suppression that matches nothing may match the hidden part.
         let is_unmatched = |index: &usize, one: &rules::Suppression| {
             !one.is_expired && !judged.used.contains(index) && !self.is_filtered
         };
@@ -281,7 +281,7 @@ fn path(path: &rules::FindingVerdict) -> v1::Path {
 fn fingerprint(summary: Option<&ClientSummary>, finding: &rules::Finding) -> String {
     let identity = summary.map(ClientSummary::identity);
     let client_parts = match &finding.program {
-        // The clients of a program change, and one of them may have its own finding.
+        // The members of a program change over time, and a member may have its own finding.
         Some(OnProgram { name, .. }) => {
             program_parts(name.kind, name.product.as_deref(), name.service_account.as_deref())
         }
@@ -296,20 +296,20 @@ fn fingerprint(summary: Option<&ClientSummary>, finding: &rules::Finding) -> Str
     hashed(std::iter::once(finding.rule.as_str()).chain(parts))
 }
 
-/// The fingerprint of these parts.
+/// Returns the fingerprint of the parts.
 pub(super) fn hashed<'p>(parts: impl Iterator<Item = &'p str>) -> String {
     let text = parts.collect::<Vec<_>>().join("\0");
     format!("{:016x}", xxhash_rust::xxh3::xxh3_64(text.as_bytes()))
 }
 
-/// The parts of a program's fingerprint. An absent part is an empty string, so that a product never equals a
+/// Returns the parts of a program's fingerprint. An absent part is an empty string, so that a product never equals a
 /// ServiceAccount.
 fn program_parts(kind: &str, product: Option<&str>, service_account: Option<&str>) -> Vec<String> {
     let part = |part: Option<&str>| part.unwrap_or_default().to_owned();
     vec![format!("program {kind}"), part(product), part(service_account)]
 }
 
-/// The commands that show a finding. Texts that clients chose are quoted for the shell, because they are hostile.
+/// Returns the commands that show a finding. Texts that clients chose may be hostile, so they are quoted for the shell.
 fn verify(
     summary: Option<&ClientSummary>,
     finding: &rules::Finding,
@@ -318,8 +318,8 @@ fn verify(
     let mut commands: Vec<String> = finding.permission.iter().map(|missing| missing.check.clone()).collect();
     if let (Some(evidence), Some(verdict)) = (evidence, &finding.verdict) {
         let uri = without_token(&evidence.uri);
-        // Only GETs: a LIST is a load on the server. With the reader's own rights, a refused request gets another
-        // response.
+        // Repeats only GETs, because a LIST is a load on the server. Does not repeat a refused request: with the
+        // reader's own rights, the response would differ.
         let is_safe =
             verdict.verb == "get" && evidence.status.is_none_or(|status| !matches!(status, 401 | 403));
         if is_safe && uri.starts_with('/') {
@@ -345,7 +345,7 @@ fn verify(
     commands.join("\n")
 }
 
-/// The flags that select the clients of a program.
+/// Returns the flags that select the clients of a program.
 fn of_program(name: &ProgramName) -> String {
     let service_account =
         name.service_account.as_ref().map(|name| option("user", &format!("system:serviceaccount:*:{name}")));
@@ -353,7 +353,7 @@ fn of_program(name: &ProgramName) -> String {
     service_account.into_iter().chain(product).collect::<Vec<_>>().join(" ")
 }
 
-/// The request URI without parameters whose value kubetoll removed.
+/// Returns the request URI without the parameters whose values kubetoll removed.
 fn without_token(uri: &str) -> String {
     let Some((path, query)) = uri.split_once('?') else { return uri.to_owned() };
     let kept: Vec<&str> = query.split('&').filter(|pair| !pair.contains('…')).collect();

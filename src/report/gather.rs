@@ -225,7 +225,7 @@ impl Builder<'_> {
     }
 }
 
-/// The sum of the rows of a shape.
+/// The sums over the rows of a shape.
 #[derive(Default)]
 struct ShapeSums {
     requests: u64,
@@ -239,9 +239,9 @@ struct ShapeSums {
 }
 
 impl ShapeSums {
-    /// A request ID with two products counts as one request of each.
+    /// A request ID with two products counts as one request of each product.
     fn from_rows(rows: Vec<ProductRow>, received_only: bool, load: impl Fn(&ProductRow) -> Load) -> Self {
-        // `reduce` avoids merges, because most shapes have one product.
+        // Most shapes have one product. `reduce` needs no merge for these.
         let one = |mut one: ProductRow| Self {
             load: load(&one),
             requests: one.row.requests(received_only),

@@ -11,7 +11,7 @@ use crate::input::{FileKind, SkippedPath, Source, Sources};
 use crate::k8s::{Stage, timestamp};
 use crate::ledger::{InputCounts, SourceCounts};
 
-/// Limit of the files that a list names.
+/// The maximum number of files that a list names.
 const NAMED_FILES: usize = 10;
 
 pub(super) fn input(
@@ -129,7 +129,7 @@ pub(super) fn other_files(sources: &Sources, counts: &InputCounts) -> Vec<u32> {
 }
 
 pub(super) fn not_read(sources: &Sources) -> v1::NotRead {
-    // Errors are listed before files that are not logs.
+    // Errors come before files that are not logs.
     let (known, wrong): (Vec<&SkippedPath>, Vec<&SkippedPath>) =
         sources.not_read.iter().partition(|one| one.kind.is_some());
     let named = wrong.into_iter().chain(known).take(NAMED_FILES);
@@ -145,7 +145,7 @@ pub(super) fn not_read(sources: &Sources) -> v1::NotRead {
     }
 }
 
-/// Counts files without audit events by type, each type with an example.
+/// Counts files without audit events by file type. Each type has an example.
 #[must_use]
 pub fn unknown_files(sources: &Sources, counts: &InputCounts) -> Vec<v1::UnknownFiles> {
     let read: HashSet<&Path> = sources
@@ -243,7 +243,7 @@ fn formats(counts: &InputCounts) -> BTreeMap<Layers, u64> {
     formats
 }
 
-/// Notes on what the log does not show because of its input format.
+/// Returns notes on what the log cannot show because of its input format.
 fn notes(counts: &InputCounts, formats: &BTreeMap<Layers, u64>) -> Vec<String> {
     let of = |envelope: Envelope| -> u64 {
         formats.iter().filter(|(layers, _)| layers.contains(envelope)).map(|(_, events)| events).sum()
@@ -294,7 +294,7 @@ fn notes(counts: &InputCounts, formats: &BTreeMap<Layers, u64>) -> Vec<String> {
          reads are unknown (not-observable)",
     );
     note(
-        // A separate count, because `forms` leaves out deep layers.
+        // `formats` omits deep layers, so this count comes from the sources.
         counts.sources.values().map(|source| source.without_reads).sum(),
         "events of the AKS category kube-audit-admin: {}. It omits every GET and LIST; for reads, collect kube-audit",
     );

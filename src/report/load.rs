@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use super::v1;
 use crate::judged::{JudgedClients, Load, LoadUnit};
 
-/// The unit and the total of load. Shares are computed from the total.
+/// The unit of load, and the total load that shares are computed from.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Loads {
     pub(super) unit: LoadUnit,
@@ -28,13 +28,13 @@ impl Loads {
     }
 }
 
-/// The share in millionths, which is exact enough for sums; `None` if `whole` is 0.
+/// Returns the share, rounded to six decimals; `None` if `whole` is 0.
 #[allow(clippy::cast_precision_loss, reason = "six decimals are kept")]
 fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| (part as f64 / whole as f64 * 1e6).round() / 1e6)
 }
 
-/// The sort keys for clients or shapes of equal load, in order of priority.
+/// The sort keys for clients or shapes with equal load, the most important first.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Ties {
     pub(super) etcd_lists: u64,
@@ -42,7 +42,7 @@ pub(super) struct Ties {
     pub(super) requests: u64,
 }
 
-/// The sort key of a client or shape, as [`ranking`] describes. The smallest key is first.
+/// Returns the sort key of a client or shape, as [`ranking`] describes. The smallest key comes first.
 pub(super) fn rank(load: Load, ties: Ties) -> Reverse<[u64; 4]> {
     Reverse([load.amount, ties.etcd_lists, ties.limit_ignored, ties.requests])
 }

@@ -13,7 +13,7 @@ use crate::ledger::{Busiest, Load, Timeline};
 
 /// The resource of the overflow row for shapes.
 const OTHER_RESOURCE: &str = "(other)";
-/// Limit of the clients that a peak names.
+/// The maximum number of clients that a peak names.
 const NAMED: usize = 10;
 
 /// The requests of one client over time, by resource.
@@ -57,8 +57,8 @@ impl ResourceMinutes {
         let mut reads = self.etcd_reads.windows().counts.into_iter().peekable();
         let width = i64::try_from(all.minutes).unwrap_or(i64::MAX).saturating_mul(60_000_000);
         let point = |&(start, requests): &(i64, u64)| {
-            // The windows of etcd reads are at most as wide as those of all requests. Both start at multiples of
-            // their width.
+            // A window of etcd reads is at most as wide as a window of all requests. Both start at multiples of their
+            // width.
             let mut etcd_reads = 0;
             while let Some((_, count)) = reads.next_if(|(at, _)| *at < start.saturating_add(width)) {
                 etcd_reads += count;
@@ -78,9 +78,9 @@ impl ResourceMinutes {
     }
 }
 
-/// The peak of the requests that `count` takes from a point.
+/// Finds the busiest minute. `count` selects the number of a point to sum.
 pub(super) fn peak(clients: &[v1::Client], count: fn(&v1::Point) -> u32) -> Option<v1::Peak> {
-    // Sum equal windows first: a load changes twice per window, and most clients are active in the same windows.
+    // Sum equal windows first. Each window adds two changes to a load, and most clients are active in the same windows.
     let mut windows: HashMap<(u32, u64), u64, FxBuildHasher> = HashMap::default();
     for timeline in clients.iter().flat_map(|client| &client.timelines) {
         for point in timeline.points.0.iter().filter(|point| count(point) > 0) {
@@ -94,7 +94,7 @@ pub(super) fn peak(clients: &[v1::Client], count: fn(&v1::Point) -> u32) -> Opti
     let Busiest { minute, window_minutes, .. } = load.busiest()?;
     let minute = u32::try_from(minute).unwrap_or(u32::MAX);
     let part = |client: &v1::Client| -> u64 {
-        // Scale to the widest window, so that the sums are exact.
+        // Scale each number to the widest window, so that the sums are exact.
         let windows = client.timelines.iter().filter_map(|timeline| {
             let requests = u64::from(count(timeline.point_at(minute)?));
             (requests > 0).then(|| requests * (window_minutes / timeline.window_minutes))

@@ -7,20 +7,20 @@ use serde::Serialize;
 
 use crate::ledger::{Ledger, ProductRows};
 
-/// The value for requests without a status: they did not end, or the log has no status.
+/// The value for requests without a status: the log has no end of the request, or no status.
 const NO_CODE: &str = "(no code)";
 
 /// The values of a property, with the number of requests of each.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Ranked {
-    /// The property, as in `--by`.
+    /// The property, as named by `--by`.
     pub by: &'static str,
     /// The number of all requests.
     pub requests: u64,
-    /// The values with the most requests. Values with equal requests are sorted by name.
+    /// The values with the most requests. Values with the same number of requests are sorted by name.
     pub rows: Vec<RankedRow>,
-    /// The sum of the other values.
+    /// The sum over all values that have no row.
     pub others: RankedOthers,
 }
 
@@ -28,26 +28,25 @@ pub struct Ranked {
 pub struct RankedRow {
     pub value: String,
     pub requests: u64,
-    /// Their share of all requests, from 0 to 1.
+    /// The share of all requests that have this value, from 0 to 1.
     pub share: f64,
 }
 
-/// The sum of the values without a row.
+/// The sum over the values without a row.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RankedOthers {
-    /// The number of these values.
+    /// The number of values without a row.
     pub values: u64,
-    /// There are more values than `values`, because the ledger reached its limit. Their requests are counted
-    /// together.
+    /// There are more than `values`, because the ledger reached its limit and counted the rest together.
     pub more: bool,
-    /// The number of their requests.
+    /// The number of requests with a value that has no row.
     pub requests: u64,
 }
 
 impl Ranked {
-    /// Ranks the values in a ledger whose clients are values (`Settings::by`), and keeps the first `top`. If
-    /// `is_code`, all values are one client and the status codes of its rows are the values.
+    /// Ranks the values in a ledger with `Settings::by`, and keeps the first `top`. In such a ledger, each client is a
+    /// value. If `is_code`, all requests are one client, and the status codes of its rows are the values.
     #[must_use]
     pub fn from_ledger(ledger: Ledger, by: &'static str, is_code: bool, top: usize) -> Self {
         let received_only = ledger.input.received_only();

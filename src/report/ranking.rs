@@ -1,5 +1,4 @@
-//! The order of clients, and the choice of findings. Both are known before the report is built, so that no text is
-//! built for a finding that is not shown.
+//! Orders clients and chooses findings before the report is built. So no text is built for a finding that is not shown.
 
 use super::cases::Case;
 use super::load::{Ties, rank};
@@ -8,7 +7,7 @@ use crate::judged::{ClientSummary, JudgedClients};
 use crate::k8s::Verb;
 use crate::rules::figures::count;
 
-/// Limit of the findings in a report. Other findings are only counted. A finding takes up to 8 KB.
+/// The maximum number of findings in a report. Other findings are only counted. A finding takes up to 8 KB.
 pub const MAX_FINDINGS: usize = 10_000;
 
 /// Which findings and shapes the report shows. The others are only counted.
@@ -16,13 +15,13 @@ pub const MAX_FINDINGS: usize = 10_000;
 pub enum Detail {
     /// All findings and shapes, up to [`MAX_FINDINGS`] findings.
     All,
-    /// The findings of the worst member in the first `n` cases, and only costly shapes.
+    /// The findings of the worst member in each of the first `n` cases, and only costly shapes.
     Cases(usize),
     /// All shapes and no findings, because tables of rows have no findings.
     Rows,
 }
 
-/// The position of each client in the report, by its index. The client with the most load is first.
+/// Returns the position of each client in the report, by the client's index. The client with the most load comes first.
 pub(super) fn places(judged_clients: &JudgedClients) -> Vec<usize> {
     let mut order: Vec<(_, usize)> = judged_clients
         .clients
@@ -41,7 +40,7 @@ pub(super) fn places(judged_clients: &JudgedClients) -> Vec<usize> {
     places
 }
 
-/// The sort keys for clients of equal load.
+/// Returns the sort keys for clients with equal load.
 fn ties(judged_clients: &JudgedClients, summary: &ClientSummary) -> Ties {
     let mut ties = Ties::default();
     for (key, entry) in &summary.entries {
@@ -61,7 +60,7 @@ impl Detail {
         !matches!(self, Self::Cases(_))
     }
 
-    /// Whether each of the findings is shown.
+    /// Returns for each finding whether the report shows it.
     pub(super) fn is_shown(self, cases: &[Case], findings: usize) -> Vec<bool> {
         let wanted = match self {
             Self::All if findings <= MAX_FINDINGS => return vec![true; findings],
@@ -76,7 +75,7 @@ impl Detail {
         is_shown
     }
 
-    /// A note, if [`MAX_FINDINGS`] leaves findings out.
+    /// Returns a note if [`MAX_FINDINGS`] leaves findings out.
     pub(super) fn note(self, is_shown: &[bool]) -> Option<String> {
         let held = is_shown.iter().filter(|is_shown| **is_shown).count();
         (self == Self::All && held < is_shown.len()).then(|| {
@@ -90,7 +89,7 @@ impl Detail {
     }
 }
 
-/// Chooses the first `most` findings: those of the worst member of each case, then the others.
+/// Chooses the first `most` findings: first those of the worst member of each case, then the others.
 fn first_findings(cases: &[Case], findings: usize, most: usize) -> Vec<bool> {
     let mut is_shown = vec![true; findings];
     let mut left = most;
@@ -110,7 +109,7 @@ mod tests {
     use crate::judged::Load;
     use crate::rules::Severity;
 
-    /// A case with one finding of the worst member, the first.
+    /// Creates a case. Only its first finding belongs to the worst member.
     fn case(findings: Vec<usize>) -> Case {
         Case {
             severity: Severity::Warning,

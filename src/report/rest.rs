@@ -1,5 +1,5 @@
-//! Summary rows below a table of cases: one for other cases and one for other clients. With them, the loads sum to
-//! the total.
+//! Summary rows below a table of cases: one row for other cases, and one for other clients. They make the loads add up
+//! to the total.
 
 use std::cmp::Reverse;
 
@@ -8,13 +8,13 @@ use super::v1::{Case, Client, Load, Report, is_estimate};
 /// The content of a summary row.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Rest<'r> {
-    /// Cases with an error or a warning. In a report without these, all cases.
+    /// Cases with an error or a warning. If the report has none, all cases.
     Cases(&'r [Case]),
-    /// Cases of severity `info`, in a report that also has errors or warnings.
+    /// Cases of severity `info`, if the report also has errors or warnings.
     Info(&'r [Case]),
-    /// Clients without a finding, ordered by load.
+    /// Clients without a finding, in order of load.
     Clients(Vec<&'r Client>),
-    /// Requests without a finding, from clients that have one.
+    /// Requests without a finding, from clients with findings.
     Requests,
 }
 
@@ -22,24 +22,25 @@ pub enum Rest<'r> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct RestRow<'r> {
     pub what: Rest<'r>,
-    /// `None` if the row has no requests.
+    /// `None` for a row without requests.
     pub load: Option<Load>,
 }
 
-/// The number of cases in a table of at most `top` rows. If there are errors or warnings, cases of severity `info`
-/// are left out.
+/// Returns the number of cases in a table of at most `top` rows. If the report has errors or warnings, cases of
+/// severity `info` are left out.
 #[must_use]
 pub fn shown_cases(report: &Report, top: usize) -> usize {
     let urgent = report.cases.iter().filter(|case| case.severity != "info").count();
     if urgent == 0 { report.cases.len().min(top) } else { urgent.min(top) }
 }
 
-/// The clients without a finding, in the report's order.
+/// Returns the clients without a finding, in the report's order.
 pub fn without_finding(report: &Report) -> impl Iterator<Item = &Client> {
     report.clients.iter().filter(|client| client.cases.is_empty())
 }
 
-/// The summary rows below the first `cases` cases and the first `clients` clients without a finding.
+/// Returns the summary rows for a table that shows the first `cases` cases and the first `clients` clients without a
+/// finding.
 #[must_use]
 pub fn rest(report: &Report, cases: usize, clients: usize) -> Vec<RestRow<'_>> {
     let left = &report.cases[cases.min(report.cases.len())..];
@@ -69,7 +70,7 @@ pub fn rest(report: &Report, cases: usize, clients: usize) -> Vec<RestRow<'_>> {
     rows
 }
 
-/// The load of the cases; `None` if all are on the log itself.
+/// Returns the load of the cases; `None` if all cases are on the log itself.
 fn load_of(cases: &[Case]) -> Option<Load> {
     let loads = cases.iter().filter(|case| case.members.count > 0).map(|case| &case.load);
     (loads.clone().count() > 0).then(|| sum(loads))
@@ -85,7 +86,7 @@ fn sum<'l>(loads: impl Iterator<Item = &'l Load>) -> Load {
     loads.fold(Load::default(), add)
 }
 
-/// A load with this amount, as a share of the load of all clients.
+/// Returns a load with this amount and its share of the load of all clients.
 #[allow(clippy::cast_precision_loss, reason = "one decimal is shown")]
 fn part(amount: u64, all: Load) -> Load {
     Load { amount, share: (all.amount > 0).then(|| amount as f64 / all.amount as f64), ..all }

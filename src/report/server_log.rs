@@ -1,4 +1,4 @@
-//! Converts facts that only the apiserver's own log holds to the JSON report: traces, and API Priority and Fairness.
+//! Converts facts that only the apiserver's own log has: traces, and API Priority and Fairness.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -9,11 +9,11 @@ use crate::judged::shape_text;
 use crate::ledger::traces::About;
 use crate::ledger::{self, Flows, Histogram, Merge, Traces};
 
-/// Limit of trace groups. A client chooses its product, so the number of groups has no other bound.
+/// The maximum number of trace groups. A client chooses its product, so nothing else limits the number of groups.
 const MAX_GROUPS: usize = 500;
-/// The name of the sum of the other groups.
+/// The name for the sum of the other groups.
 const OTHER_OPERATIONS: &str = "(other operations)";
-/// The name of the sum of flows beyond the limit.
+/// The name for the sum of the flows beyond the limit.
 const OTHER_FLOWS: &str = "(other)";
 
 /// The sums of one group of traces.
@@ -32,7 +32,7 @@ impl Merge for TraceSums {
     }
 }
 
-/// Groups the traces, ordered by total time.
+/// Groups the traces and sorts the groups by total time.
 pub(super) fn traces(traces: &mut Traces) -> Vec<v1::TraceGroup> {
     let mut groups: HashMap<&About, TraceSums> = HashMap::new();
     for trace in traces.whole() {
@@ -45,7 +45,7 @@ pub(super) fn traces(traces: &mut Traces) -> Vec<v1::TraceGroup> {
             group.latency.record(micros);
         }
     }
-    // Different keys in the ledger may have equal texts, such as a path with the `/watch/` prefix.
+    // Different keys in the ledger can have equal texts. For example, a path can have the `/watch/` prefix.
     let mut by_name: BTreeMap<TraceGroupName, TraceSums> = BTreeMap::new();
     for (about, group) in groups {
         by_name.entry(TraceGroupName::new(about)).or_default().merge(group);

@@ -12,7 +12,7 @@ use crate::ledger::{self, DistinctSet, Histogram, Merge, Row, Timeline};
 #[derive(Debug, Default)]
 pub(super) struct Times {
     pub(super) sum: Timeline,
-    /// Decides the peak if a window is wider than a minute. Otherwise `None`, and `sum` decides it.
+    /// Used for the peak if a window is wider than a minute. `None` means that `sum` has the peak.
     load: Option<ledger::Load>,
 }
 
@@ -52,7 +52,7 @@ fn load_of(timeline: &Timeline) -> ledger::Load {
     load
 }
 
-/// Requests by a few fixed words. A list is faster than a map here.
+/// Numbers of requests by a few fixed words. A list is faster than a map here.
 #[derive(Debug, Default)]
 pub(super) struct Tally(Vec<(&'static str, u64)>);
 
@@ -69,11 +69,11 @@ impl Tally {
     }
 }
 
-/// The sums over request shapes.
+/// The sums over the request shapes of a client or of all clients.
 #[derive(Debug, Default)]
 pub(super) struct Sums {
     pub(super) counts: v1::Counts,
-    /// The verbs of one client, before they are added to `counts`.
+    /// The requests by verb of one client, before they are added to `counts`.
     pub(super) by_verb: Tally,
     pub(super) by_served_from: Tally,
     pub(super) latency: Histogram,
@@ -226,7 +226,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The peak must equal that of a load over all windows.
+        /// The peak must equal the peak of a load over all windows.
         #[test]
         fn rate_equals_that_of_a_load_over_all_windows(
             parts in prop::collection::vec((0_i64..3_000, 1_usize..2_000, 1_usize..4, 1_usize..3), 0..4),

@@ -1,4 +1,4 @@
-//! Caches texts that many parts of a report share.
+//! Caches texts that many entries of a report share.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -12,14 +12,14 @@ use crate::apiserver::{Reason, Server};
 use crate::cost::CostBasis;
 use crate::k8s::{KubeVersion, Verb};
 
-/// The key of advice. The rest of the server's configuration is the same for all.
+/// The cache key of an advice. The rest of the server's configuration never changes within a report.
 type AdviceKey = (Reason, Verb, KubeVersion, ClientRole);
 
-/// The cached texts of all clients.
+/// The cached texts of a report.
 pub(super) struct TextCache {
-    /// File names by the index of the source.
+    /// The file names by source index.
     files: Vec<v1::Shared<str>>,
-    /// The cost if nothing but durations is known.
+    /// The cost if only durations are known.
     latency: v1::Shared<v1::Cost>,
     versions: Mutex<HashMap<KubeVersion, v1::Shared<str>, FxBuildHasher>>,
     advice: Mutex<HashMap<AdviceKey, Option<v1::Shared<str>>, FxBuildHasher>>,
@@ -37,7 +37,7 @@ impl TextCache {
         }
     }
 
-    /// The file name of a source.
+    /// Returns the file name of a source.
     pub(super) fn file(&self, source: u32) -> v1::Shared<str> {
         let name = usize::try_from(source).ok().and_then(|source| self.files.get(source));
         name.cloned().unwrap_or_else(|| "".into())
@@ -59,7 +59,7 @@ impl TextCache {
         versions.entry(version).or_insert_with(|| version.to_string().into()).clone()
     }
 
-    /// The result of [`advice::advice`] for a server of this version.
+    /// Returns the result of [`advice::advice`] for a server of this version.
     pub(super) fn advice(
         &self,
         reason: Reason,

@@ -10,10 +10,11 @@ use crate::ledger::Clients;
 use crate::rules::figures::{count, more};
 use crate::version::{Doubt, Fact, Inferred, Relation, ServerVersion, VersionSource, VersionTotals};
 
-/// Limit of the files that a fact names.
+/// The maximum number of files that a fact names.
 const NAMED_FILES: usize = 3;
 
-/// The totals for each range of possible versions. Empty if the version is known, or if the totals are equal.
+/// Returns the totals for each range of possible versions. Empty if the version is known, or if all ranges have the
+/// same totals.
 pub(super) fn totals(
     clients: &mut Clients,
     context: &Context<'_>,
@@ -24,7 +25,7 @@ pub(super) fn totals(
     crate::version::totals(clients, &context.server, &versions, received_only)
 }
 
-/// How certain the version is, for the conditions of rules.
+/// Returns how certain the version is, for the conditions of rules.
 pub(super) fn doubt(version: &Inferred, totals: &[VersionTotals]) -> Doubt {
     let lists = || totals.iter().map(|totals| totals.etcd_lists);
     Doubt {
@@ -37,8 +38,8 @@ pub(super) fn doubt(version: &Inferred, totals: &[VersionTotals]) -> Doubt {
     }
 }
 
-/// The totals as text. Counts that are equal for all ranges are left out. If one count differs, its noun is written
-/// once.
+/// Formats the totals. Counts that are equal for all ranges are left out. If only one count differs, its noun is
+/// written once.
 fn in_words(totals: &[VersionTotals]) -> Vec<String> {
     let nouns = [
         ["LIST from etcd", "LISTs from etcd"],
@@ -60,7 +61,7 @@ fn in_words(totals: &[VersionTotals]) -> Vec<String> {
     totals.iter().enumerate().map(range).collect()
 }
 
-/// The server for each version index.
+/// Returns the server of each version index.
 pub(super) fn servers(context: &Context<'_>) -> Vec<Server> {
     let of = |version: KubeVersion| Server { version, ..context.server.clone() };
     context.version.timeline.kube_versions().map(of).collect()
@@ -80,7 +81,7 @@ pub(super) fn by_version(totals: &[VersionTotals]) -> Vec<v1::VersionTotals> {
     totals.iter().map(range).collect()
 }
 
-/// The server section. `note` is added to the notes of the context.
+/// Returns the server section. Adds `note` to the notes of the context.
 pub(super) fn server(context: &Context<'_>, note: Option<String>) -> v1::Server {
     let version = context.version;
     let range = |(min, max): (_, _)| {
@@ -133,7 +134,7 @@ pub(super) fn server(context: &Context<'_>, note: Option<String>) -> v1::Server 
     }
 }
 
-/// The source of the version, and the other possible versions.
+/// Names the source of the version, and the other possible versions.
 fn from(version: &Inferred) -> String {
     match version.relation {
         Relation::One => {}
