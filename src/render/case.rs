@@ -9,7 +9,7 @@ use super::{facts, prose};
 use crate::report::cases;
 use crate::report::v1::{Case, Finding, Member, Report};
 
-/// Longest client name, in characters. A client chooses its name.
+/// The maximum length of a client name, in characters. A client chooses its name.
 const MAX_NAME: usize = 120;
 
 /// The findings of a report, by fingerprint.
@@ -29,7 +29,7 @@ impl<'r> FindingIndex<'r> {
     }
 }
 
-/// The client, or the program with the kind of its members. Not escaped.
+/// Returns the client, or the program with the kind of its members. Not escaped.
 pub(super) fn client(case: &Case) -> String {
     let client = cut(case.client.as_deref().unwrap_or("log"), MAX_NAME);
     let members = usize::try_from(case.members.count).unwrap_or(usize::MAX);
@@ -39,12 +39,12 @@ pub(super) fn client(case: &Case) -> String {
     format!("{client} ({})", cases::counted(case.members.kind, members))
 }
 
-/// What the client does, without the client's name. Not escaped.
+/// Returns what the client does, without the client's name. Not escaped.
 pub(super) fn does(case: &Case) -> String {
     if case.does.is_empty() { what(case) } else { case.does.clone() }
 }
 
-/// Which client does what, and how often. Not escaped.
+/// Returns a sentence: which client does what, and how often. Not escaped.
 pub(super) fn sentence(case: &Case) -> String {
     let what = what(case);
     let is_named = case.client.as_deref().is_none_or(|client| what.starts_with(client));
@@ -55,7 +55,7 @@ fn what(case: &Case) -> String {
     if case.what.is_empty() { format!("findings of {}", rules(case)) } else { case.what.clone() }
 }
 
-/// `480 requests, at most 160 a minute, 25.1 % of the load`. `None` for a case on the log itself.
+/// Returns `480 requests, at most 160 a minute, 25.1 % of the load`, or `None` for a case on the log itself.
 pub(super) fn size(case: &Case) -> Option<String> {
     (case.members.count > 0).then(|| {
         format!(
@@ -67,7 +67,7 @@ pub(super) fn size(case: &Case) -> Option<String> {
     })
 }
 
-/// The location of the client's source code, from the policy file.
+/// Returns the location of the client's source code, from the policy file.
 pub(super) fn source(case: &Case) -> Option<String> {
     case.source.as_ref().map(|source| format!("{}:{}", source.path, source.line))
 }
@@ -81,12 +81,12 @@ pub(super) fn rule(case: &Case) -> &str {
     case.rules.first().map_or("", String::as_str)
 }
 
-/// The first step of the fix, on one line.
+/// Returns the first step of the fix, on one line.
 pub(super) fn fix(case: &Case) -> String {
     prose::plain(&case.fix).replace('\n', " ")
 }
 
-/// The worst members with their requests. `None` for a case with one client.
+/// Returns the worst members with their numbers of requests. `None` for a case with one client.
 pub(super) fn members(case: &Case) -> Option<String> {
     let member = |member: &Member| {
         format!(
@@ -100,7 +100,7 @@ pub(super) fn members(case: &Case) -> Option<String> {
     (case.members.count > 1).then(|| worst.join(", "))
 }
 
-/// The details of a case, one item a line.
+/// Returns the details of a case, with one item on each line.
 pub(super) fn described(case: &Case, findings: &FindingIndex<'_>) -> String {
     let mut lines = vec![format!("{}. {}: {}", case.rank, case.severity, escaped(&sentence(case)))];
     let mut part = |title: &str, text: &str| {

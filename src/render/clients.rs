@@ -7,10 +7,10 @@ use super::table::{NARROW, table as laid_out};
 use super::text::{name, rounded};
 use crate::report::v1::{Client, Cost, Counts, Latency, Load, Rate, Report};
 
-/// Least width for the columns that a narrow table omits.
+/// The minimum table width for the columns that a narrow table omits.
 const WIDE: usize = 130;
 
-/// Renders the clients with the most load, and the others in one row.
+/// Renders the clients with the most load, each in its own row. The other clients share one row.
 #[must_use]
 pub fn table(report: &Report, top: usize, width: usize) -> String {
     let (wide, narrow) = (width >= WIDE, width < NARROW);
@@ -97,8 +97,8 @@ fn columns(wide: bool, narrow: bool, priced: bool) -> Vec<(&'static str, bool)> 
     columns
 }
 
-/// Splits the clients into those with their own row and the others. The first `top` get a row. So do clients whose
-/// costs are only a lower bound, up to `2 * top` rows.
+/// Splits the clients into those with their own row and those without. The first `top` clients get a row. The next
+/// clients get one, too, if their cost is only a lower bound, up to `2 * top` rows.
 fn shown(clients: &[Client], top: usize) -> (Vec<&Client>, Vec<&Client>) {
     let (mut shown, mut others) = (Vec::new(), Vec::new());
     for (at, client) in clients.iter().enumerate() {
@@ -123,8 +123,8 @@ impl<'a> Figures<'a> {
     }
 }
 
-/// A client's share of all load: `25.1 %`, or `≈25.1 %` for an estimate. Never zero: a request costs something, even if
-/// the log rounds its duration to zero.
+/// Formats a client's share of all load: `25.1 %`, or `≈25.1 %` for an estimate. A share is never shown as zero: each
+/// request costs something, even if the log rounds its duration to zero.
 pub(super) fn share(load: &Load) -> String {
     let Some(share) = load.share.map(|share| share.max(f64::MIN_POSITIVE)) else { return "–".to_owned() };
     let mark = if cost::is_estimate(load.bound) { "≈" } else { "" };
@@ -140,7 +140,7 @@ pub(super) fn amount(load: &Load) -> String {
     }
 }
 
-/// The summed figures of the clients that the table omits.
+/// Sums the figures of clients. Used for the clients that the table omits.
 fn sum(clients: &[&Client]) -> Counts {
     let mut sum = Counts::default();
     for client in clients {

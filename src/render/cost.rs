@@ -7,7 +7,7 @@ use super::prose::Line;
 pub(super) use crate::report::v1::is_estimate;
 use crate::report::v1::{Amount, Client, Cost, Finding, Inventory, Report, Work};
 
-/// How many resources without a size in the inventory are named.
+/// The maximum number of resources that the text names as lacking a size in the inventory.
 const NAMED: usize = 6;
 
 /// Whether the inventory decides the order of clients.
@@ -15,7 +15,7 @@ pub(super) fn is_by_inventory(report: &Report) -> bool {
     report.ranking.basis == "inventory"
 }
 
-/// The measure that clients are ordered by.
+/// Names the measure that orders the clients.
 pub(super) fn order(report: &Report) -> &'static str {
     match report.ranking.unit {
         "objects" => "objects that the apiserver handled, and writes",
@@ -28,7 +28,7 @@ pub(super) fn is_by_objects(report: &Report) -> bool {
     report.ranking.handled_unit == Some("objects")
 }
 
-/// Objects with their bytes: `100,000 objects (2.0 GB)`.
+/// Formats objects with their bytes: `100,000 objects (2.0 GB)`.
 fn objects(amount: &Amount) -> String {
     let or_fewer = match amount.bound.as_str() {
         "at-most" => "at most ",
@@ -43,7 +43,7 @@ fn objects(amount: &Amount) -> String {
     }
 }
 
-/// The known objects of an amount: `≈ 501k objects`.
+/// Formats the known number of objects: `≈ 501k objects`.
 pub(super) fn in_objects(amount: &Amount) -> Option<String> {
     let number = amount.objects.filter(|_| !is_unknown(amount))?;
     let mark = match amount.bound.as_str() {
@@ -55,8 +55,8 @@ pub(super) fn in_objects(amount: &Amount) -> Option<String> {
     Some(format!("{mark}{} objects", short_count(number)))
 }
 
-/// An amount in short: bytes, or objects if sizes are unknown or `wants_objects` is set. A lower bound if some requests
-/// are unknown.
+/// Formats an amount briefly. Shows objects instead of bytes if a size is unknown or `wants_objects` is set. If the
+/// amount of some requests is unknown, shows a lower bound.
 pub(super) fn short(amount: Option<&Amount>, wants_objects: bool) -> String {
     let Some(amount) = amount else { return "–".to_owned() };
     let lead = |without: u64, number: u64| match amount.bound.as_str() {
@@ -83,7 +83,7 @@ fn from_etcd(amount: Option<&Amount>, wants_objects: bool) -> String {
     }
 }
 
-/// What clients can have received: an upper bound, or an estimate if it uses a mean.
+/// Formats the amount that clients can have received: an upper bound, or an estimate if the amount is a mean.
 fn received(amount: Option<&Amount>, wants_objects: bool) -> String {
     match amount {
         Some(amount) if is_unknown(amount) => "not known how much is received".to_owned(),
@@ -94,7 +94,7 @@ fn received(amount: Option<&Amount>, wants_objects: bool) -> String {
     }
 }
 
-/// The summed costs of the clients that the table omits.
+/// Sums the costs of clients. Used for the clients that the table omits.
 pub(super) fn sum(clients: &[&Client]) -> Cost {
     let of = |part: fn(&Work) -> &Option<Amount>| {
         let amounts = clients.iter().filter_map(|client| part(client.cost.total.as_deref()?).as_ref());
@@ -105,7 +105,7 @@ pub(super) fn sum(clients: &[&Client]) -> Cost {
             unknown_requests: a.unknown_requests + b.unknown_requests,
             unsized_requests: a.unsized_requests + b.unsized_requests,
         })?;
-        // If some requests read nothing and others an unknown size, the sum is unknown.
+        // The bytes are unknown if some requests read nothing and the other requests read objects of unknown size.
         let bytes = all.bytes.filter(|bytes| *bytes > 0 || all.unsized_requests == 0);
         Some(Amount { bytes, ..all })
     };
@@ -120,7 +120,7 @@ fn add(a: Option<u64>, b: Option<u64>) -> Option<u64> {
     }
 }
 
-/// What a finding's requests cost.
+/// Describes the cost of a finding's requests.
 pub(super) fn of_finding(finding: &Finding) -> Option<Line> {
     let requests = finding.stats.get("requests")?.as_u64()?;
     let sentence = known(finding.cost.as_ref()?, requests)?;
@@ -130,12 +130,12 @@ pub(super) fn of_finding(finding: &Finding) -> Option<Line> {
     Some(Line::default().text(sentence))
 }
 
-/// The known cost of requests. `None` if only latency is known, because another line shows it.
+/// Describes the known cost of requests. `None` if only latency is known, because another line shows it.
 pub(super) fn known(cost: &Cost, requests: u64) -> Option<String> {
     let received = |work: Option<&Work>| work?.received.as_ref()?.objects;
     let (one, all) = (received(cost.per_request.as_deref()), received(cost.total.as_deref()));
     match cost.basis {
-        // A write or a refused request: the inventory adds nothing.
+        // The inventory has nothing to add for a write or a refused request.
         "inventory" if cost.per_request.as_deref().is_some_and(reads_nothing) => None,
         "inventory" => Some(sentence(cost, requests)),
         "trace-counts" => Some(format!(
@@ -187,7 +187,7 @@ fn total(work: &Work, requests: u64) -> String {
     )
 }
 
-/// What all requests cost, and when they cost the most. `None` without an inventory.
+/// Describes the cost of all requests, and when it was highest. `None` without an inventory.
 pub(super) fn totals(report: &Report) -> Option<String> {
     let cost = &report.totals.cost;
     let work = cost.total.as_deref().filter(|_| is_by_inventory(report))?;
@@ -213,7 +213,7 @@ pub(super) fn totals(report: &Report) -> Option<String> {
     ))
 }
 
-/// The inventory: its files, its basis, and the resources it lacks, a line each.
+/// Describes the inventory in lines: its files, its basis, and the resources that it lacks.
 pub(super) fn inventory(inventory: &Inventory) -> Vec<String> {
     let mut lines = Vec::new();
     for file in &inventory.files {
@@ -239,7 +239,7 @@ pub(super) fn inventory(inventory: &Inventory) -> Vec<String> {
     lines
 }
 
-/// The resources that an inventory lacks.
+/// Describes the resources that the inventory lacks.
 pub(super) fn lacks(inventory: &Inventory) -> Vec<String> {
     let mut lines = Vec::new();
     for (what, title) in [("objects", "the inventory lacks"), ("bytes", "the inventory lacks the sizes of")] {

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use unicode_width::UnicodeWidthChar;
 
-/// Most characters a column in cut text. A client may send any number of combining marks.
+/// The maximum number of characters for each column of a cut text. A client may send any number of combining marks.
 const CHARS_A_COLUMN: usize = 4;
 
-/// The most columns that a text can take.
+/// Returns the maximum number of columns that a text can take.
 #[must_use]
 pub fn width(text: &str) -> usize {
-    // A sequence of characters, such as a flag emoji, takes fewer columns than its parts on some terminals.
+    // On some terminals, a sequence of characters (such as a flag emoji) takes fewer columns than its parts.
     text.chars().map(char_width).sum()
 }
 
@@ -18,7 +18,7 @@ fn char_width(c: char) -> usize {
     c.width().unwrap_or(0)
 }
 
-/// How many bytes of a text fit into `room` columns.
+/// Returns the number of bytes of a text that fit into `room` columns.
 #[must_use]
 pub fn fitting(text: &str, room: usize) -> usize {
     let (mut used, mut bytes) = (0, 0);
@@ -32,7 +32,7 @@ pub fn fitting(text: &str, room: usize) -> usize {
     bytes
 }
 
-/// The byte where the last `room` columns of a text begin.
+/// Returns the byte offset at which the last `room` columns of a text begin.
 fn fitting_end(text: &str, room: usize) -> usize {
     let (mut used, mut at) = (0, text.len());
     for (start, c) in text.char_indices().rev().take(room.saturating_mul(CHARS_A_COLUMN)) {
@@ -48,7 +48,7 @@ fn fitting_end(text: &str, room: usize) -> usize {
     at
 }
 
-/// A text cut to `room` columns. A cut text ends with `…`.
+/// Cuts a text to `room` columns. A cut text ends with `…`.
 #[must_use]
 pub fn cut(text: &str, room: usize) -> Cow<'_, str> {
     if fitting(text, room) == text.len() {
@@ -57,7 +57,8 @@ pub fn cut(text: &str, room: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", &text[..fitting(text, room.saturating_sub(1))]))
 }
 
-/// A text cut in the middle to `room` columns, with `…` at the cut. The begin gets `tenths` of the room.
+/// Cuts a text in the middle to `room` columns, with `…` at the cut. The part before the cut gets `tenths` tenths of
+/// the room.
 #[must_use]
 pub fn cut_middle(text: &str, room: usize, tenths: usize) -> Cow<'_, str> {
     if fitting(text, room) == text.len() {
@@ -69,13 +70,13 @@ pub fn cut_middle(text: &str, room: usize, tenths: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{begin}…{end}"))
 }
 
-/// A text with spaces after it, so that it fills the width.
+/// Appends spaces to a text until it fills `columns`.
 #[must_use]
 pub fn left(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
 }
 
-/// A text with spaces before it, so that it fills the width.
+/// Puts spaces before a text until it fills `columns`.
 #[must_use]
 pub fn right(text: &str, columns: usize) -> String {
     format!("{}{text}", " ".repeat(columns.saturating_sub(width(text))))

@@ -54,8 +54,9 @@ fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Text for a CI job's log, without commands to the runner. GitHub reads `::` at a line's start as a command. GitHub
-/// and Azure read `##[` and `##vso[` as one anywhere. The inserted escape is visible.
+/// Removes CI commands from text for a job's log. GitHub's runner reads `::` at the start of a line as a command. The
+/// runners of GitHub and Azure also read `##[` and `##vso[` as a command, at any position. The inserted escape is
+/// visible.
 ///
 /// Source: actions/runner `ActionCommand.cs`, microsoft/azure-pipelines-agent `Command.cs`.
 #[must_use]
@@ -79,7 +80,7 @@ pub fn without_commands(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Like [`without_commands`], for lines that are workflow commands on purpose.
+/// As [`without_commands`], for lines that are workflow commands on purpose: it keeps `::`.
 #[must_use]
 pub(super) fn without_marks(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -87,7 +88,7 @@ pub(super) fn without_marks(text: &str) -> String {
     out
 }
 
-/// Where a line's text begins, after spaces and color sequences.
+/// Returns the offset at which a line's text begins, after spaces and color sequences.
 fn command_start(line: &str) -> usize {
     let mut rest = line;
     loop {
@@ -100,7 +101,7 @@ fn command_start(line: &str) -> usize {
     }
 }
 
-/// Adds a text, with the `#` signs of `##[`, `##vso[` and similar marks replaced by `sign`.
+/// Appends a text. Replaces the `#` signs of `##[`, `##vso[` and similar marks with `sign`.
 fn push_without_marks(out: &mut String, text: &str, sign: &str) {
     let mut rest = text;
     while let Some(at) = rest.find("##") {
@@ -150,8 +151,8 @@ macro_rules! safe_strings {
 }
 pub(super) use safe_strings;
 
-/// A JSON formatter that escapes unsafe characters, masks secrets and breaks workflow commands. A JSON parser still
-/// reads the same values, apart from secrets.
+/// A JSON formatter that escapes unsafe characters, masks secrets and breaks workflow commands. A JSON parser reads
+/// unchanged values, except for the secrets.
 pub(super) struct Safe<F> {
     form: F,
     string: SafeString,
@@ -188,8 +189,7 @@ impl<F: Formatter> Formatter for Safe<F> {
     safe_strings!(string);
 }
 
-/// A JSON string while it is written. It buffers the whole text, because a secret may contain a character that JSON
-/// escapes.
+/// A JSON string while it is written. It buffers the whole text, because JSON may escape a character inside a secret.
 #[derive(Default)]
 pub(super) struct SafeString {
     text: String,
@@ -266,7 +266,7 @@ fn push_visible<W: ?Sized + Write>(out: &mut W, text: &str) -> io::Result<()> {
     out.write_all(&text.as_bytes()[written..])
 }
 
-/// Escapes JSON that was written without [`Safe`]. Unsafe characters can only be inside its strings.
+/// Escapes JSON that was written without [`Safe`]. Only the strings in it can contain unsafe characters.
 ///
 /// # Panics
 /// Never: writing to memory cannot fail, and JSON is UTF-8.
@@ -284,7 +284,7 @@ pub(crate) fn json(out: impl Write, value: &impl Serialize) -> serde_json::Resul
     value.serialize(&mut Serializer::with_formatter(out, Safe::new(CompactFormatter)))
 }
 
-/// A value as indented JSON.
+/// Formats a value as indented JSON.
 ///
 /// # Panics
 /// Never: all map keys are strings.

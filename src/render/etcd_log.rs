@@ -5,21 +5,20 @@ use super::plain::{bytes, count, counted, duration};
 use super::prose::Line;
 use crate::report::v1::{EtcdClient, EtcdLog, EtcdRequest, EtcdRequests, EtcdSlow};
 
-/// Most rows of the table, one for each resource and kind of request.
+/// The maximum number of table rows. Each row is for one resource and kind of request.
 const SHOWN: usize = 10;
-/// How many resources get details: their worst collection read and its clients.
+/// The maximum number of resources with details: their worst collection read and its clients.
 const DETAILED: usize = 3;
-/// How many clients of a resource are named.
+/// The maximum number of clients that are named for a resource.
 const NAMED_CLIENTS: usize = 4;
 
-/// Page size with which the apiserver fills its watch cache.
+/// The page size that the apiserver uses to fill its watch cache.
 ///
 /// Source: k8s.io/apiserver `pkg/storage/cacher/cacher.go:storageWatchListPageSize`.
 const CACHE_PAGE: u64 = 10_000;
 
-/// The heading of the section.
 pub(super) const HEADING: &str = "what etcd says: slow requests in its own log";
-/// The table's columns, and whether they hold numbers.
+/// The headings of the table's columns, and whether the columns hold numbers.
 pub(super) const COLUMNS: [(&str, bool); 7] = [
     ("resource", false),
     ("request", false),
@@ -30,7 +29,7 @@ pub(super) const COLUMNS: [(&str, bool); 7] = [
     ("longest", true),
 ];
 
-/// The table's cells. Not escaped.
+/// Returns the table's cells. Not escaped.
 pub(super) fn rows(log: &EtcdLog) -> Vec<Vec<String>> {
     let row = |one: &EtcdRequests| {
         vec![
@@ -46,7 +45,7 @@ pub(super) fn rows(log: &EtcdLog) -> Vec<Vec<String>> {
     log.requests.iter().take(SHOWN).map(row).collect()
 }
 
-/// What the log holds.
+/// Summarizes the content of the log.
 pub(super) fn summary(log: &EtcdLog) -> Vec<Line> {
     let mut read = vec![
         counted(log.files, "file"),
@@ -70,7 +69,7 @@ pub(super) fn summary(log: &EtcdLog) -> Vec<Line> {
     lines
 }
 
-/// Unreadable parts of the log, and missing parts.
+/// Describes missing parts of the log, and parts that kubetoll could not read.
 pub(super) fn problems(log: &EtcdLog) -> Vec<Line> {
     let mut lines = losses(log);
     lines.extend(log.notes.iter().map(|note| Line::default().text(note)));
@@ -91,7 +90,7 @@ pub(super) fn in_short(log: &EtcdLog) -> Line {
     line.text(format!(", {keys}{}, took {}", bytes(worst.bytes), duration(worst.took_micros)))
 }
 
-/// What could not be read.
+/// Describes what kubetoll could not read.
 fn losses(log: &EtcdLog) -> Vec<Line> {
     let mut lines = Vec::new();
     if !log.skipped.is_empty() {
@@ -116,7 +115,8 @@ fn losses(log: &EtcdLog) -> Vec<Line> {
     lines
 }
 
-/// For each resource: the worst collection reads and the clients that may have sent them, as titles and lines.
+/// For each resource: describes the worst collection reads and the clients that may have sent them. Returns titles and
+/// lines.
 pub(super) fn details(log: &EtcdLog) -> Vec<(&'static str, Line)> {
     let mut lines = Vec::new();
     if log.requests.iter().take(SHOWN).any(|one| one.servers_own) {
@@ -158,7 +158,7 @@ fn worst_read(resource: &str, worst: &EtcdRequest) -> Line {
         .text(")")
 }
 
-/// The key range as etcd wrote it.
+/// Returns the key range as etcd wrote it.
 fn key(worst: &EtcdRequest) -> Line {
     let mut text = format!("key:{}", worst.key);
     for (name, number) in [("limit", worst.limit), ("revision", worst.revision)] {
@@ -176,7 +176,7 @@ fn key(worst: &EtcdRequest) -> Line {
     }
 }
 
-/// Clients whose LISTs were in progress during the worst read.
+/// Names the clients whose LISTs were in progress during the worst read.
 fn under_way(one: &EtcdRequests) -> Line {
     let nearest = one.clients.first().and_then(|client| client.of_worst.as_deref());
     let line = match nearest {
@@ -203,7 +203,7 @@ fn under_way(one: &EtcdRequests) -> Line {
     line
 }
 
-/// Clients whose LISTs were in progress during several slow reads. `None` if there was only one.
+/// Names the clients whose LISTs were in progress during the slow reads. `None` if there was only one slow read.
 fn in_all(one: &EtcdRequests) -> Option<Line> {
     let several = one.requests > 1 && !one.clients.is_empty();
     let mut line = several.then(Line::default)?;
@@ -237,7 +237,7 @@ fn errors(one: &EtcdRequests) -> Line {
     line
 }
 
-/// What etcd's log says on a finding.
+/// Describes what etcd's log shows about a finding.
 pub(super) fn fact(slow: &EtcdSlow) -> Line {
     let covered = match (slow.covered, slow.alone) {
         (0, _) => "; none of its LISTs was under way from a read's begin to its end".to_owned(),

@@ -8,17 +8,17 @@ use super::request::source;
 use super::{clients, cost, etcd_log, input, patterns};
 use crate::report::v1::{Evidence, Finding, Named, Path, Report, Server, ServerVersion, Who};
 
-/// How many user agents are named.
+/// The maximum number of user agents that a finding names.
 const NAMED_AGENTS: usize = 3;
 
-/// The lines of a finding with their titles: client, request, reason, amount.
+/// Returns the lines of a finding with their titles: client, request, reason, amount.
 pub(super) fn lines(finding: &Finding) -> Vec<(&'static str, Line)> {
     let mut facts = who(finding);
     facts.extend(what_and_why(finding));
     facts
 }
 
-/// The lines on the client.
+/// Returns the lines on the client.
 pub(super) fn who(finding: &Finding) -> Vec<(&'static str, Line)> {
     let Some(who) = &finding.who else { return Vec::new() };
     let mut facts = vec![("Who", identity(who, finding)), ("User agents", user_agents(who))];
@@ -26,7 +26,7 @@ pub(super) fn who(finding: &Finding) -> Vec<(&'static str, Line)> {
     facts
 }
 
-/// The lines on the request, the reason and the amount.
+/// Returns the lines on the request, the reason and the amount.
 pub(super) fn what_and_why(finding: &Finding) -> Vec<(&'static str, Line)> {
     let mut facts = Vec::new();
     if let Some(shape) = &finding.shape {
@@ -72,7 +72,7 @@ fn identity(who: &Who, finding: &Finding) -> Line {
     named(line, &who.nodes, "node")
 }
 
-/// The count, and a few examples.
+/// Appends the count of the names and a few of them.
 fn named(line: Line, named: &Named, noun: &str) -> Line {
     if named.count == 0 {
         return line;
@@ -105,7 +105,7 @@ fn seen(who: &Who) -> Option<Line> {
     Some(Line::default().text(format!("{} to {}", to_seconds(first), to_seconds(last))))
 }
 
-/// The request shape with the most requests, and how many other shapes there are.
+/// Returns the request shape with the most requests, and the number of other shapes.
 fn what(shape: &str, shapes: Option<u64>) -> Line {
     match shapes.unwrap_or(1).saturating_sub(1) {
         0 => Line::default().code(shape),
@@ -145,7 +145,7 @@ fn served(path: &Path) -> Line {
     Line::default().text(format!("{from}{limit}: {} (", path.explanation)).code(path.reason).text(")")
 }
 
-/// How sure the verdict is.
+/// Describes how certain the verdict is.
 fn decided(path: &Path) -> Line {
     let certainty = match path.certainty {
         "certain" => "certain: all versions that fit the log agree",
@@ -186,7 +186,7 @@ fn how_much(finding: &Finding) -> Option<Line> {
     Some(Line::default().text(sentence.join(", ")))
 }
 
-/// The note on a peak that is the mean over several minutes.
+/// Returns the note on a peak that is the mean over several minutes.
 pub(super) fn on_average(minutes: u64) -> String {
     if minutes > 1 { format!(" (on average of {minutes} minutes)") } else { String::new() }
 }
@@ -195,18 +195,18 @@ fn figure(value: &Value) -> Option<String> {
     value.as_u64().map(count).or_else(|| value.as_f64().map(|number| format!("{number:.1}")))
 }
 
-/// A timestamp without fractions of a second.
+/// Removes the fractions of a second from a timestamp.
 pub(super) fn to_seconds(timestamp: &str) -> String {
     let seconds = timestamp.split(['.', 'Z']).next().unwrap_or(timestamp);
     format!("{} UTC", seconds.replace('T', " "))
 }
 
-/// Whether the filters left no requests.
+/// Whether the filters left no requests for the report.
 pub(super) fn is_empty_by_filters(report: &Report) -> bool {
     report.input.filtered > 0 && report.totals.counts.requests == 0
 }
 
-/// How many cases and findings there are, and how many requests kubetoll judged.
+/// Counts the cases, the findings, and the requests that kubetoll judged.
 pub(super) fn verdict(report: &Report) -> String {
     if is_empty_by_filters(report) {
         return "nothing judged: the filters left no request".to_owned();
@@ -232,10 +232,10 @@ pub(super) fn verdict(report: &Report) -> String {
     format!("{found} in {}, judged by {rules}", counted(report.input.requests, "request"))
 }
 
-/// How many server versions the head names.
+/// The maximum number of server versions that the head of the report names.
 const NAMED_SERVERS: usize = 4;
 
-/// The server version behind the verdicts, and its source.
+/// Describes the server version used for the verdicts, and its source.
 pub(super) fn server(server: &Server) -> String {
     let etcd = server
         .etcd_version
@@ -246,7 +246,7 @@ pub(super) fn server(server: &Server) -> String {
     format!("{}, {}", kubernetes(server), escaped(&etcd))
 }
 
-/// The Kubernetes version behind the verdicts, its source, and the flag that sets it.
+/// Describes the Kubernetes version used for the verdicts, its source, and the flag that sets it.
 pub(super) fn kubernetes(server: &Server) -> String {
     let versions = match server.versions_differ.as_deref() {
         Some("by-file") => {
@@ -264,18 +264,18 @@ pub(super) fn kubernetes(server: &Server) -> String {
     escaped(&format!("Kubernetes {versions} ({})", server.version_from)).into_owned()
 }
 
-/// Notes on how kubetoll detected the server. They contain file names.
+/// Returns the notes on how kubetoll detected the server. They contain file names.
 pub(super) fn notes(server: &Server) -> impl Iterator<Item = String> {
     server.notes.iter().map(|note| escaped(note).into_owned())
 }
 
-/// The evidence for the version in the log.
+/// Describes the evidence in the log for the version.
 pub(super) fn version_evidence(server: &Server) -> Option<String> {
     let is_asked = server.version_source != "flag" && !server.decisive.is_empty();
     is_asked.then(|| format!("the log shows: {}", server.decisive.join("; ")))
 }
 
-/// What kubetoll read, what it could not read, and the server, a line each.
+/// Returns one line for each: what kubetoll read, what it could not read, and the server.
 pub(super) fn read(report: &Report) -> Vec<String> {
     let mut lines = Vec::new();
     lines.extend(input::lines(&report.input));
@@ -288,7 +288,7 @@ pub(super) fn read(report: &Report) -> Vec<String> {
     lines
 }
 
-/// How well the server's own measurements fit the verdicts. `None` without measurements.
+/// Describes how often the server's own measurements agree with the verdicts. `None` without measurements.
 pub(super) fn measured(report: &Report) -> Option<String> {
     let observed = &report.totals.counts.observed;
     (observed.agree + observed.contradict > 0).then(|| {
@@ -301,7 +301,7 @@ pub(super) fn measured(report: &Report) -> Option<String> {
     })
 }
 
-/// A warning if the server's own measurements contradict most of the verdicts that they check.
+/// Returns a warning if the server's own measurements contradict most of the verdicts that they check.
 pub(super) fn contradicted(report: &Report) -> Option<String> {
     let observed = &report.totals.counts.observed;
     (observed.contradict > observed.agree).then(|| {
@@ -313,14 +313,15 @@ pub(super) fn contradicted(report: &Report) -> Option<String> {
     })
 }
 
-/// How many findings the policy file suppresses.
+/// Counts the findings that the policy file suppresses.
 pub(super) fn suppressed(report: &Report) -> Option<String> {
     let suppressed = report.policy.suppressed.len() as u64;
     let file = report.policy.file.as_deref().filter(|_| suppressed > 0)?;
     Some(format!("{} suppresses {}", escaped(file), counted(suppressed, "finding")))
 }
 
-/// Problems of the rules or the policy: failed rules, expired suppressions, entries that match nothing.
+/// Returns the problems of the rules or the policy: rules that failed, suppressions that expired, entries that match
+/// nothing.
 pub(super) fn problems(report: &Report) -> Vec<String> {
     let policy = &report.policy;
     let failed = report.rule_failures.iter().map(|failure| format!("a rule failed: {failure}"));

@@ -6,16 +6,15 @@ use std::path::{Path, PathBuf};
 
 use crate::files::partial::Partial;
 
-/// A file that is still being written.
 pub(crate) enum Draft {
     /// A temporary file beside `path`, renamed to `path` at the end.
     New { file: Partial, path: PathBuf },
-    /// A pipe or a device, which a file must not replace.
+    /// A pipe or a device. Renaming a file to its path would replace it.
     Through(File),
 }
 
 impl Draft {
-    /// Creates the temporary file. If `path` is a link, the file behind it is replaced and the link stays.
+    /// Creates the temporary file. If `path` is a link, the file that it points to is replaced, and the link stays.
     pub(crate) fn beside(path: &Path) -> io::Result<Self> {
         let old = match fs::metadata(path) {
             Ok(old) if old.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
@@ -29,7 +28,7 @@ impl Draft {
         let path = if old.is_some() { fs::canonicalize(path)? } else { path.to_owned() };
         let directory =
             path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        // Reports a missing directory without the temporary file's name in the message.
+        // Fails for a missing directory, with a message that does not contain the temporary file's name.
         fs::metadata(directory)?;
         let mut builder = tempfile::Builder::new();
         if let Some(permissions) = old.or_else(default_permissions) {
@@ -46,7 +45,7 @@ impl Draft {
         }
     }
 
-    /// Renames the file to its path. A draft that is dropped instead leaves nothing behind.
+    /// Renames the file to its path. If a draft is dropped instead, nothing is left behind.
     pub(crate) fn keep(self) -> io::Result<()> {
         match self {
             Self::New { file, path } => file.persist(&path),
@@ -55,14 +54,14 @@ impl Draft {
     }
 }
 
-/// A writer that notes a closed reader, which is not an error (`kubetoll … | head`).
+/// A writer that remembers if the reader closed the pipe. That is not an error (`kubetoll … | head`).
 pub(crate) struct ClosableWriter<W> {
     inner: W,
     is_closed: bool,
 }
 
 impl<W: io::Write> ClosableWriter<W> {
-    /// Runs `write`. If the reader closes the pipe, writing stops without an error.
+    /// Runs `write`. If the reader closes the pipe, `write` stops without an error.
     pub(crate) fn write_with(inner: W, write: impl FnOnce(&mut Self) -> io::Result<()>) -> io::Result<()> {
         let mut watched = Self { inner, is_closed: false };
         let written = write(&mut watched).and_then(|()| io::Write::flush(&mut watched));
@@ -86,12 +85,12 @@ impl<W: io::Write> io::Write for ClosableWriter<W> {
     }
 }
 
-/// Whether a path is a pipe or a device. Do not open a pipe as a test: its reader would see an end of file.
+/// Whether a path is a pipe or a device. Do not open a pipe as a test: its reader would see the end of the file.
 pub(crate) fn is_pipe_or_device(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|old| !old.is_file() && !old.is_dir())
 }
 
-/// The default permissions of a new file, before the umask. A temporary file is readable by its owner only.
+/// Returns the permissions of a new file by default. A temporary file is readable by its owner only.
 #[cfg(unix)]
 #[allow(clippy::unnecessary_wraps, reason = "other systems have no such permissions")]
 fn default_permissions() -> Option<Permissions> {

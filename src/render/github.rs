@@ -1,4 +1,4 @@
-//! The worst cases as workflow commands of GitHub Actions, an annotation each.
+//! The worst cases as workflow commands of GitHub Actions. Each case becomes an annotation.
 
 use super::case::{self, FindingIndex};
 use super::escape::without_marks;
@@ -6,16 +6,17 @@ use super::facts;
 use super::plain::{count, counted, cut, escaped};
 use crate::report::v1::{Case, Report};
 
-/// Most cases that become annotations. GitHub shows ten errors, ten warnings and ten notices for a step.
+/// The maximum number of cases that become annotations. GitHub shows ten errors, ten warnings and ten notices for each
+/// step of a job.
 const MAX_CASES: usize = 10;
-/// Most lines on problems of the rules or the policy.
+/// The maximum number of lines on problems of the rules or the policy.
 const MAX_WARNINGS: usize = 20;
-/// Longest title, in characters. GitHub accepts 255.
+/// The maximum length of a title, in characters. GitHub accepts 255.
 const MAX_TITLE: usize = 200;
 
 const KUBETOLL: &[(&str, &str)] = &[("title", "kubetoll")];
 
-/// Renders a line for each of the worst cases in report order, and the number of the others.
+/// Renders a line for each of the worst cases, in report order. The last line counts the other cases.
 #[must_use]
 pub fn render(report: &Report) -> String {
     let findings = FindingIndex::new(report);
@@ -90,7 +91,8 @@ fn annotation(case: &Case, findings: &FindingIndex<'_>) -> String {
     command(level, &properties, &message.join("\n"))
 }
 
-/// A workflow command. The runner decodes `%25`, `%0A` and `%0D`; in properties also `%3A` and `%2C`.
+/// Formats a workflow command. The runner decodes `%25`, `%0A` and `%0D`. In properties, it also decodes `%3A` and
+/// `%2C`.
 fn command(name: &str, properties: &[(&str, &str)], message: &str) -> String {
     let data = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
     let property = |text: &str| data(&escaped(text)).replace(':', "%3A").replace(',', "%2C");

@@ -10,21 +10,21 @@ use super::{input, over_time, patterns};
 use crate::k8s::timestamp::parse_micros;
 use crate::report::v1::{Input, Report};
 
-/// Most lines for notes on the input.
+/// The maximum number of lines for notes on the input.
 const NOTE_LINES: usize = 7;
-/// Least lines for notes: one note, or the number of notes.
+/// The minimum number of lines for notes. Two lines hold one note, or the number of notes.
 const LEAST_NOTE_LINES: usize = 2;
-/// Most lines for server versions. A log of many servers has many versions.
+/// The maximum number of lines for server versions. A log of many servers has many versions.
 const LINES_OF_VERSION: usize = 2;
-/// Most lines for one note.
+/// The maximum number of lines for one note.
 const LINES_OF_NOTE: usize = 2;
-/// Longest file name, in columns.
+/// The maximum length of a file name, in columns.
 const FILE: usize = 40;
-/// Begins the first line of a note. `INDENT` begins the others.
+/// Starts the first line of a note. `INDENT` starts its other lines.
 const MARK: &str = "! ";
 const INDENT: &str = "  ";
 
-/// The input and its totals, as lines without line feeds.
+/// Renders the input and its totals as lines without line feeds.
 pub(super) fn lines(report: &Report, width: usize) -> Vec<String> {
     let tool = format!("kubetoll {}", report.kubetoll_version);
     let read = [tool.clone(), file(&report.input), amount(&report.input)];
@@ -38,7 +38,7 @@ pub(super) fn lines(report: &Report, width: usize) -> Vec<String> {
     lines
 }
 
-/// These parts, followed by the server versions, which may be long.
+/// Joins the parts and the server versions into lines. The versions may be long.
 fn input_lines(parts: &[String], version: &str, width: usize) -> Vec<String> {
     let version = limited(version, width, LINES_OF_VERSION).join(" ");
     joined(&[parts, &[version]].concat(), width)
@@ -54,7 +54,7 @@ fn file(input: &Input) -> String {
     }
 }
 
-/// `3 min 19 s, 26,349 requests`.
+/// Formats the time range and the number of requests: `3 min 19 s, 26,349 requests`.
 fn amount(input: &Input) -> String {
     let requests = counted(input.requests, "request");
     let parse = |timestamp: &Option<String>| parse_micros(timestamp.as_deref()?);
@@ -86,14 +86,14 @@ fn totals(report: &Report) -> Vec<String> {
     ]
 }
 
-/// Problems with the input, in at most `room` lines.
+/// Renders problems with the input in at most `room` lines.
 pub(super) fn notes(report: &Report, width: usize, room: usize) -> Vec<String> {
     let room = room.clamp(LEAST_NOTE_LINES, NOTE_LINES);
     let notes = problems(report);
     let mut lines: Vec<String> = Vec::new();
     for (at, note) in notes.iter().enumerate() {
         let own = limited(note, width.saturating_sub(MARK.len()), LINES_OF_NOTE);
-        // The last line is for the notes that do not fit.
+        // Reserves the last line for the number of notes that do not fit.
         let is_last = at + 1 == notes.len();
         if lines.len() + own.len() + usize::from(!is_last) > room {
             let more = (notes.len() - at) as u64;
@@ -108,7 +108,7 @@ pub(super) fn notes(report: &Report, width: usize, room: usize) -> Vec<String> {
     lines
 }
 
-/// Problems with the input, the rules or the policy, the worst first.
+/// Returns the problems with the input, the rules or the policy, the worst first.
 fn problems(report: &Report) -> Vec<String> {
     let mut notes: Vec<String> =
         facts::problems(report).iter().map(|text| escaped(text).into_owned()).collect();
@@ -123,7 +123,7 @@ fn problems(report: &Report) -> Vec<String> {
     notes
 }
 
-/// What the head omits, as titles and texts.
+/// Returns what the head omits, as titles and texts.
 pub(super) fn details(report: &Report) -> Vec<(&'static str, String)> {
     let mut lines: Vec<(&'static str, String)> = Vec::new();
     let mut titled = |title: &'static str, texts: Vec<String>| {

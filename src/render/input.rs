@@ -8,14 +8,14 @@ use crate::input::Damage;
 use crate::report::v1::{Input, UnknownFiles};
 use crate::shell::quoted;
 
-/// How many damaged streams are named.
+/// The maximum number of damaged streams that are named.
 const NAMED_DAMAGE: usize = 10;
-/// How many items of a list are named.
+/// The maximum number of items of a list that are named.
 const NAMED: usize = 3;
-/// How many kinds of files without audit events are named.
+/// The maximum number of kinds of files without audit events that are named.
 const NAMED_KINDS: usize = 10;
 
-/// The records that kubetoll read, and its losses.
+/// Describes the records that kubetoll read or lost.
 pub(super) fn lines(input: &Input) -> Vec<String> {
     let mut lines = read(input);
     lines.extend(problems(input));
@@ -45,7 +45,7 @@ fn read(input: &Input) -> Vec<String> {
         _ => String::new(),
     };
     lines.push(format!("{}{open}{unfinished}{span}", counted(input.requests, "request")));
-    // The default format needs no mention.
+    // The default format is not worth a mention.
     if input.formats.keys().any(|format| format != "audit") {
         lines.push(format!("read as {}", by_name(&input.formats)));
     }
@@ -61,7 +61,7 @@ fn read(input: &Input) -> Vec<String> {
     lines
 }
 
-/// Unreadable, skipped and missing records.
+/// Describes unreadable, skipped and missing records.
 pub(super) fn problems(input: &Input) -> Vec<String> {
     let mut lines = losses(input);
     if input.received_only {
@@ -76,7 +76,7 @@ pub(super) fn problems(input: &Input) -> Vec<String> {
     lines
 }
 
-/// The parts of the files that kubetoll could not read.
+/// Describes the parts of the files that kubetoll could not read.
 fn losses(input: &Input) -> Vec<String> {
     let mut lines = Vec::new();
     // A blank line is not a loss.
@@ -111,7 +111,7 @@ fn losses(input: &Input) -> Vec<String> {
     lines
 }
 
-/// Files that kubetoll did not read, and empty files.
+/// Describes empty files, and files that kubetoll did not read.
 fn not_read(input: &Input) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(copy) = input.copies.first() {
@@ -126,7 +126,7 @@ fn not_read(input: &Input) -> Vec<String> {
     let kinds = &input.unknown_files;
     let of =
         |is_read: bool| kinds.iter().filter(|one| one.is_read == is_read).map(|one| one.count).sum::<u64>();
-    // Files of a known kind have their own lines.
+    // Files of a known kind have their own lines, so they do not count here.
     if let Some(others) = input.not_read.count.checked_sub(of(false)).filter(|others| *others > 0) {
         let named = input.not_read.files.iter().filter(|one| !one.is_known).take(NAMED);
         let files: Vec<String> =
@@ -141,7 +141,7 @@ fn not_read(input: &Input) -> Vec<String> {
     lines
 }
 
-/// A line for each kind of file without audit events: how many there are, and how to read them.
+/// Returns a line for each kind of file without audit events: the number of files, and how to read them.
 #[must_use]
 pub fn unknown(kinds: &[UnknownFiles]) -> Vec<String> {
     let mut lines: Vec<String> = kinds.iter().take(NAMED_KINDS).map(unknown_line).collect();
@@ -162,7 +162,7 @@ fn unknown_line(one: &UnknownFiles) -> String {
     }
 }
 
-/// How to read a file that was compressed with a long window.
+/// Describes how to read a file that was compressed with a long window.
 #[must_use]
 pub fn long_window(file: &str) -> String {
     let input = if file == "<stdin>" { String::new() } else { format!(" -c {}", quoted(file)) };
@@ -176,7 +176,7 @@ fn by_name(counts: &BTreeMap<String, u64>) -> String {
     all.join(", ")
 }
 
-/// A timestamp without fractions of a second.
+/// Removes the fractions of a second from a timestamp.
 fn seconds(timestamp: &str) -> String {
     timestamp.split('.').next().unwrap_or(timestamp).replace('T', " ")
 }

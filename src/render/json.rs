@@ -1,5 +1,5 @@
-//! The report as JSON, the public contract of `report/v1.rs`. Request shapes and findings take one line each;
-//! everything above them is indented. So a large report is half the size, and line tools can search it.
+//! The report as JSON, the public contract of `report/v1.rs`. Each request shape and each finding is on its own line;
+//! everything above them is indented. This halves the size of a large report, and line tools can search it.
 
 use std::io::{self, BufWriter, Write};
 
@@ -12,17 +12,18 @@ use super::escape::{SafeString, safe_strings};
 use crate::report::Report;
 use crate::report::v1::{Case, Client, Finding};
 
-/// Bytes that are buffered before a write.
+/// The number of bytes that are buffered before a write.
 const BUFFER: usize = 1 << 16;
-/// Depth of indented objects and arrays: the report, its lists, their entries, and the lists in these.
+/// The depth up to which objects and arrays are indented: the report, its lists, the entries of these lists, and the
+/// lists in the entries.
 const INDENTED: usize = 4;
-/// Request shapes or findings that a thread formats at once, about 150 kB.
+/// The number of request shapes or findings that a thread formats at once, about 150 kB.
 const TOGETHER: usize = 64;
-/// A client with more request shapes is written directly, without a buffer for its text.
+/// A client with more request shapes than this is written directly, without a buffer for its text.
 const LARGEST: usize = 16 * TOGETHER;
 
-/// Writes the report with a line feed at its end. Threads format findings and clients in chunks, so the whole text is
-/// never in memory.
+/// Writes the report and a line feed. Threads format findings and clients in chunks, so the whole text is never in
+/// memory.
 ///
 /// # Errors
 /// If writing fails.
@@ -51,7 +52,7 @@ pub fn write(report: &Report, out: impl Write) -> io::Result<()> {
     let out = BufWriter::with_capacity(BUFFER, out);
     let mut object = Object { out, form: DepthFormatter::new(0), is_first: true };
     object.form.begin_object(&mut object.out)?;
-    // The order of the contract. A test compares it with this output.
+    // The fields must be in the order of the contract. A test compares that order with this output.
     object.field("schemaVersion", schema_version)?;
     object.field("kubetollVersion", kubetoll_version)?;
     object.field("input", input)?;
@@ -89,7 +90,7 @@ impl<W: Write> Object<W> {
         self.form.end_object_value(&mut self.out)
     }
 
-    /// Writes a list. `size` weighs an entry, to form chunks of similar size.
+    /// Writes a list. `size` returns the weight of an entry, so that chunks have similar sizes.
     fn list<T: Serialize + Sync>(
         &mut self,
         name: &str,
@@ -143,7 +144,7 @@ fn write_entries<T: Serialize>(out: &mut impl Write, entries: &[T], mut is_first
     Ok(())
 }
 
-/// Splits entries into runs of at least `wanted` size, each less than one entry larger. An entry larger than
+/// Splits entries into runs. A run ends with the entry that brings its size to `wanted` or more. An entry larger than
 /// [`LARGEST`] is a run of its own.
 fn chunks<T>(entries: &[T], wanted: usize, size: impl Fn(&T) -> usize) -> Vec<&[T]> {
     let mut chunks = Vec::new();
@@ -160,7 +161,7 @@ fn chunks<T>(entries: &[T], wanted: usize, size: impl Fn(&T) -> usize) -> Vec<&[
     chunks
 }
 
-/// A JSON formatter that indents above a depth and writes one line below it.
+/// A JSON formatter that indents down to a depth, and writes everything deeper on one line.
 struct DepthFormatter {
     depth: usize,
     indented: PrettyFormatter<'static>,
@@ -197,7 +198,7 @@ macro_rules! by_depth {
 }
 
 impl Formatter for DepthFormatter {
-    // How the depth changes before the method and after it.
+    // The numbers are the changes of depth before and after the method.
     by_depth! {
         begin_array() 1 0
         end_array() 0 1

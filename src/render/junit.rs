@@ -1,7 +1,7 @@
-//! The cases as `JUnit` XML, a test case each. Cases of errors and warnings are failures.
+//! The cases as `JUnit` XML. Each case is a test case. Cases of errors and warnings are failures.
 //!
-//! The file holds no times and durations, so a log always gives the same file. A test case's name has no rank and no
-//! count, so that CI can follow it over runs.
+//! The file has no times and durations, so the same log always gives the same file. A test case's name has no rank and
+//! no count, so that CI can track it from run to run.
 
 use std::collections::HashMap;
 
@@ -12,13 +12,13 @@ use super::escape::{escaped, without_commands};
 use super::{facts, text};
 use crate::report::v1::{Case, Report, Suppressed};
 
-/// The class of test cases on the log itself.
+/// The class name for test cases on the log itself.
 const INPUT: &str = "(input)";
 
-/// Renders the report. Cases of severity info pass; suppressed findings are skipped.
+/// Renders the report. Cases of severity info pass; suppressed findings become skipped test cases.
 ///
 /// # Errors
-/// If XML cannot hold a text.
+/// Returns an error if XML cannot hold a text.
 pub fn render(report: &Report) -> Result<String, SerializeError> {
     let mut suite = TestSuite::new("kubetoll");
     suite.add_property(("kubetoll", report.kubetoll_version.as_str()));
@@ -48,16 +48,16 @@ pub fn render(report: &Report) -> Result<String, SerializeError> {
     suite.set_system_out(read.join("\n"));
     let mut xml = Xml::new("kubetoll");
     xml.add_test_suite(suite);
-    // Jenkins' schema allows `skipped` on a suite only, not on the list of suites.
+    // Jenkins' schema allows `skipped` on a suite, but not on the list of suites.
     let sum = format!(" skipped=\"{}\"", xml.skipped);
     Ok(without_commands(&xml.to_string()?.replacen(&sum, "", 1)).into_owned())
 }
 
-/// Names of test cases, made unique in each class.
+/// Makes the names of test cases unique in each class.
 struct TestCaseNames<'r> {
-    /// Rule names by id.
+    /// The names of rules, by rule id.
     rules: HashMap<&'r str, &'r str>,
-    /// How often a class has used a name.
+    /// How often each name was used in each class.
     taken: HashMap<(String, String), u64>,
 }
 
@@ -104,7 +104,7 @@ fn test_case(case: &Case, findings: &FindingIndex<'_>, names: &mut TestCaseNames
     test_case
 }
 
-/// A suppressed finding.
+/// Creates the test case of a suppressed finding.
 fn skipped(one: &Suppressed, report: &Report, names: &mut TestCaseNames<'_>) -> TestCase {
     let mut status = TestCaseStatus::skipped();
     status.set_message(escaped(&format!("held back until {}: {}", one.expires, one.reason)));

@@ -3,7 +3,7 @@
 use crate::report::v1::RuleInfo;
 use crate::rules::set::is_embedded;
 
-/// The repository that the build job names. docs/ci.md describes these variables.
+/// The repository that the build job sets. docs/ci.md describes these variables.
 const GIVEN: Option<&str> = option_env!("KUBETOLL_REPOSITORY");
 const REVISION: Option<&str> = option_env!("KUBETOLL_REVISION");
 /// The repository in Cargo.toml; empty if there is none.
@@ -11,13 +11,13 @@ const OF_PACKAGE: &str = env!("CARGO_PKG_REPOSITORY");
 /// The page on audit logs in the Kubernetes documentation, used if no repository is known.
 const AUDITING: &str = "https://kubernetes.io/docs/tasks/debug/debug-cluster/audit/";
 
-/// The URL for more on kubetoll.
+/// Returns the URL of kubetoll's repository, else of [`AUDITING`].
 pub(super) fn about() -> String {
     repository(GIVEN, OF_PACKAGE).unwrap_or_else(|| AUDITING.to_owned())
 }
 
-/// The URL for more on a rule: its page in the repository, else the best of its references. Kubernetes documentation is
-/// better than other pages, and these than issues.
+/// Returns the URL of a rule's page in the repository, else of the best reference. Kubernetes documentation is better
+/// than other pages; issues are the last choice.
 pub(super) fn rule(rule: &RuleInfo) -> Option<String> {
     let page = repository(GIVEN, OF_PACKAGE).filter(|_| is_embedded(&rule.name));
     let page = page.and_then(|repository| page_in(&repository, &rule.name, REVISION));
@@ -28,7 +28,8 @@ pub(super) fn rule(rule: &RuleInfo) -> Option<String> {
     page.or_else(|| references.into_iter().find_map(|reference| self::reference(reference)))
 }
 
-/// The URL of a reference: a URL itself, an issue on GitHub, or a KEP. A KEP's number is the number of its issue.
+/// Returns the URL of a reference: a URL itself, an issue on GitHub, or a KEP. The number of a KEP is also the number
+/// of its issue.
 pub(super) fn reference(reference: &str) -> Option<String> {
     let is_plain = reference.chars().all(|c| c.is_ascii_graphic() && !"<>()[]`\\\"".contains(c));
     if !is_plain {
@@ -46,7 +47,7 @@ pub(super) fn reference(reference: &str) -> Option<String> {
     Some(format!("https://github.com/{repository}/issues/{issue}"))
 }
 
-/// A repository's web URL. A URL with a user is refused: it may contain a password.
+/// Returns a repository's web URL. Refuses a URL with a user, because it may contain a password.
 fn repository(given: Option<&str>, of_package: &str) -> Option<String> {
     let known = [given.unwrap_or_default(), of_package].into_iter();
     let is_public = |url: &&str| {
@@ -58,7 +59,7 @@ fn repository(given: Option<&str>, of_package: &str) -> Option<String> {
     urls.next().map(|url| url.trim_end_matches(".git").to_owned())
 }
 
-/// A rule's page on a host with a known URL scheme.
+/// Returns the URL of a rule's page, if the host's URL scheme is known.
 fn page_in(repository: &str, rule: &str, revision: Option<&str>) -> Option<String> {
     let host = repository.strip_prefix("https://")?.split('/').next()?;
     let revision = revision.filter(|revision| revision.bytes().all(|byte| byte.is_ascii_alphanumeric()));

@@ -1,5 +1,5 @@
 //! The report as Markdown for a pull request comment, a job summary or an issue. The table of cases comes first;
-//! details are folded. Folding and line breaks in cells are the only HTML.
+//! details are folded. The only HTML is for folding and for line breaks in cells.
 
 mod inline;
 mod rule;
@@ -17,28 +17,28 @@ use super::{cases, etcd_log, facts};
 use crate::report::rest::{Rest, RestRow, rest};
 use crate::report::v1::{Case, Finding, Load, Report, Suppressed};
 
-/// Longest page, in characters. A GitHub comment holds 65,536.
+/// The maximum length of the page, in characters. A GitHub comment holds 65,536.
 pub const MAX_CHARS: usize = 60_000;
-/// Most characters of table rows, so that details have room.
+/// The maximum number of characters of all table rows. The rest of the page is for details.
 const TABLE_CHARS: usize = 20_000;
-/// Most characters of each list besides the cases: on the input, on the policy.
+/// The maximum number of characters of each other list, such as problems with the input or the policy.
 const LIST_CHARS: usize = 3_000;
-/// Most characters of the section on etcd.
+/// The maximum number of characters of the section on etcd.
 const ETCD_CHARS: usize = 8_000;
-/// Reserved characters for the rows and lines that count omitted cases, and for the page's end.
+/// The number of characters reserved for the page's end, and for rows and lines that count omitted cases.
 const REST_CHARS: usize = 2_000;
-/// Least free characters to try the details of one more case.
+/// The details of another case are tried only if more characters than this are free.
 const LEAST_DETAILS: usize = 500;
-/// Most characters of a text that clients may choose, before Markdown escapes.
+/// The maximum length of a text that clients may choose, in characters, before Markdown escapes.
 const MAX_TEXT: usize = 400;
-/// Most characters of a rule's text that contains such names.
+/// The maximum length of a rule's text, in characters. It contains names that clients choose.
 const MAX_PROSE: usize = 4_000;
-/// Most findings of a case that are listed.
+/// The maximum number of findings that are listed for a case.
 const MAX_FINDINGS: usize = 10;
-/// Characters that GitHub shows on a line without wrapping.
+/// The number of characters that GitHub shows on a line without wrapping.
 const WIDTH: usize = 90;
 
-/// Renders the report in at most 60,000 characters. Cases that do not fit are counted.
+/// Renders the report in at most [`MAX_CHARS`] characters. Cases that do not fit are only counted.
 #[must_use]
 pub fn render(report: &Report) -> String {
     let title = format!("# kubetoll: {}\n\n", text(&facts::verdict(report)));
@@ -73,7 +73,7 @@ pub fn render(report: &Report) -> String {
     let mut without = 0;
     let mut folded = String::new();
     for case in &report.cases {
-        // Skip the attempt for most of thousands of cases.
+        // With thousands of cases, this check skips the attempt for most of them.
         let block = (room.0 > LEAST_DETAILS).then(|| details(case, &findings, &over_time));
         match block.filter(|block| room.take(block)) {
             Some(block) => folded.push_str(&block),
@@ -88,18 +88,18 @@ pub fn render(report: &Report) -> String {
 const HEADING: &str = "| # | severity | client | what | requests | peak/min | load | rules |\n\
                        |--:|---|---|---|--:|--:|--:|---|\n";
 
-/// The free characters of the page.
+/// The number of characters that are still free on the page.
 struct Room(usize);
 
 impl Room {
-    /// Reserves the characters of a text. Returns whether it fits.
+    /// Reserves the characters of a text, if they fit. Returns whether they do.
     fn take(&mut self, text: &str) -> bool {
         let left = self.0.checked_sub(chars(text));
         self.0 = left.unwrap_or(self.0);
         left.is_some()
     }
 
-    /// The texts up to the first that does not fit.
+    /// Returns the texts before the first text that does not fit.
     fn fill(&mut self, texts: impl Iterator<Item = String>) -> impl Iterator<Item = String> {
         texts.take_while(|text| self.take(text))
     }
@@ -109,7 +109,7 @@ fn chars(text: &str) -> usize {
     text.chars().count()
 }
 
-/// The sentence on cases that do not fit.
+/// Returns the sentence on cases that do not fit.
 fn left_out(of_table: usize, of_details: usize) -> String {
     let cases = |number: usize| counted(number as u64, "case");
     let missing = match (of_table, of_details) {
@@ -143,7 +143,7 @@ fn row(case: &Case) -> String {
     without_commands(&row).into_owned()
 }
 
-/// Rows for everything that case rows do not cover, so that the loads add up.
+/// Renders rows for everything that the rows of cases do not cover. With them, the loads add up to the total.
 fn rest_rows(rows: &[RestRow<'_>], loads: &[String]) -> String {
     let row = |(row, load): (&RestRow<'_>, &String)| {
         let rank = if matches!(row.what, Rest::Cases(_) | Rest::Info(_)) { "+" } else { "–" };
@@ -164,13 +164,13 @@ fn short_line(line: &Line) -> String {
     self::line(&line.cut(MAX_TEXT))
 }
 
-/// A block that opens on a click. The summary is HTML.
+/// Wraps a body in a block that opens on a click. The summary is HTML.
 fn folded(summary: &str, body: &str) -> String {
     let block = format!("<details>\n<summary>{summary}</summary>\n\n{}\n\n</details>\n\n", body.trim_end());
     without_commands(&block).into_owned()
 }
 
-/// The details of a case, from its worst member.
+/// Renders the details of a case's worst member.
 fn details(case: &Case, findings: &FindingIndex<'_>, over_time: &OverTime<'_>) -> String {
     let worst_findings = findings.worst_findings(case);
     let client = code_in_html(&case::client(case));
@@ -199,7 +199,7 @@ fn details(case: &Case, findings: &FindingIndex<'_>, over_time: &OverTime<'_>) -
     folded(&summary, &out.concat())
 }
 
-/// Commands to copy. A command is never cut: it is whole or missing.
+/// Renders the commands, for copying. A command that is too long is left out, never cut.
 fn commands(verify: &str) -> String {
     let (whole, long): (Vec<&str>, Vec<&str>) =
         verify.lines().partition(|command| chars(&escaped(command)) <= 2 * MAX_TEXT);
@@ -211,7 +211,7 @@ fn commands(verify: &str) -> String {
     block + &rest
 }
 
-/// The message of each rule on the worst member.
+/// Renders the message of each rule on the worst member.
 fn messages(findings: &[&Finding]) -> String {
     let message = |finding: &&Finding| {
         format!("- {}, {}: {}\n", finding.severity, rule::title(&finding.rule), short_words(&finding.message))
@@ -227,7 +227,7 @@ fn short_words(text: &str) -> String {
     words(&cut(&escaped(text), MAX_TEXT))
 }
 
-/// The lines of a list that fit.
+/// Renders a list, up to the first line that does not fit.
 fn list(lines: impl Iterator<Item = String>) -> String {
     let lines: Vec<String> = lines.map(|line| without_commands(&line).into_owned()).collect();
     let all = lines.len();
@@ -239,7 +239,7 @@ fn list(lines: impl Iterator<Item = String>) -> String {
     if all == 0 { String::new() } else { format!("{}{more}\n", shown.concat()) }
 }
 
-/// The input, its losses, and the busiest minute.
+/// Renders the input, its losses, and the busiest minute.
 fn read(report: &Report) -> String {
     let lines = facts::read(report);
     let lines = lines.iter().map(|read| format!("- {}\n", short_text(read)));
@@ -248,7 +248,7 @@ fn read(report: &Report) -> String {
     folded("What was read", &list(lines.chain(peaks)))
 }
 
-/// The section on etcd's own log.
+/// Renders the section on etcd's own log.
 fn etcd(report: &Report) -> String {
     let Some(log) = &report.etcd_log else { return String::new() };
     let mut out = vec![list(etcd_log::summary(log).iter().map(|read| format!("- {}\n", short_line(read))))];

@@ -1,4 +1,4 @@
-//! One file for each format of a report.
+//! Renders a report. Each file is for one output format, or for texts that formats share.
 
 mod case;
 mod cases;

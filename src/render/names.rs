@@ -1,17 +1,17 @@
-//! Cuts client names to a column so that different names stay different.
+//! Cuts client names to the width of a column. Different names stay different if possible.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::display::{cut_middle, fitting, width};
 
-/// Least columns for a name besides its suffix in parentheses.
+/// The minimum number of columns for a name without its suffix in parentheses.
 const LEAST: usize = 6;
-/// Columns of a name's begin to show, if the middle is cut.
+/// The number of columns before the cut, if a name is cut in the middle.
 const BEGIN: usize = 5;
-/// Columns to show before the part that differs.
+/// The number of columns to show before the part in which names differ.
 const BEFORE: usize = 2;
 
-/// Cuts a name to a number of columns.
+/// A way to cut a name to a number of columns.
 type Cut<'c> = dyn Fn(&str, usize) -> String + 'c;
 
 /// The ways to cut a name, the preferred one first.
@@ -48,7 +48,7 @@ pub(super) fn shortened(names: &[String], room: usize) -> Vec<String> {
     names.iter().map(|name| cuts[name.as_str()].clone()).collect()
 }
 
-/// Cuts names that the preferred way makes equal. Uses the way that keeps most of them different.
+/// Cuts names that the preferred way would make equal. Uses the way that keeps the most names different.
 fn distinct(group: &[&str], room: usize, taken: &BTreeSet<String>) -> Option<Vec<String>> {
     let common = common_begin(group);
     let shows_difference = |name: &str, room: usize| from_difference(name, common, room);
@@ -69,7 +69,7 @@ fn distinct(group: &[&str], room: usize, taken: &BTreeSet<String>) -> Option<Vec
     best.filter(|(number, _)| *number > 1).map(|(_, cuts)| cuts)
 }
 
-/// Length of the common prefix of all names, in bytes.
+/// Returns the length of the prefix that all names share, in bytes.
 fn common_begin(names: &[&str]) -> usize {
     let Some((first, others)) = names.split_first() else { return 0 };
     let same = |other: &&str| {
@@ -80,11 +80,11 @@ fn common_begin(names: &[&str]) -> usize {
     others.iter().map(same).min().unwrap_or(0)
 }
 
-/// Cuts a name so that the text after the common prefix shows: `user long.person.7@…`, `user…erson.7@…`.
+/// Cuts a name so that the text after the common prefix is visible: `user long.person.7@…`, `user…erson.7@…`.
 fn from_difference(name: &str, common: usize, room: usize) -> String {
     let room = room.saturating_sub(1);
     let (same, rest) = name.split_at(name.floor_char_boundary(common));
-    // At least half of the room shows the difference.
+    // At least half of the room must show the difference.
     if width(same) <= room / 2 || width(same) + width(rest).min(LEAST) <= room {
         return format!("{}…", &name[..fitting(name, room)]);
     }
@@ -101,7 +101,7 @@ fn from_difference(name: &str, common: usize, room: usize) -> String {
     }
 }
 
-/// Cuts a name. A suffix in parentheses stays.
+/// Cuts a name, but keeps its suffix in parentheses.
 fn cut(name: &str, room: usize, way: &Cut<'_>) -> String {
     if width(name) <= room {
         return name.to_owned();

@@ -12,29 +12,30 @@ use crate::k8s::timestamp;
 use crate::ledger::{Busiest, Load, Step};
 use crate::report::v1::{Client, Finding, Peak, PeakClient, Point, Report, minute};
 
-/// How many clients of a peak are named.
+/// The maximum number of clients that are named for a peak.
 const NAMED: usize = 3;
-/// Most columns of a sparkline. A long log has at least `FEWEST_COLUMNS`, with the words on the next line if necessary.
+/// The maximum number of columns of a sparkline. The sparkline of a long log has at least `FEWEST_COLUMNS`. If
+/// necessary, the words go to the next line.
 const MOST_COLUMNS: usize = 100;
 const FEWEST_COLUMNS: usize = 40;
-/// Room for the words on a column's width.
+/// The number of columns for the words on a column's width.
 const STEP_ROOM: usize = "; 1440 minutes a column".len();
-/// In minutes.
+/// One day in minutes.
 const DAY: u32 = 24 * 60;
 
-/// A client's identity, its kind, and the user behind an impersonation.
+/// A client's identity, its kind, and the user that impersonates the client.
 type ClientKey<'r> = (&'r str, &'r str, Option<&'r str>);
 
-/// The report's clients over the minutes of the log.
+/// The clients of the report, and the minutes to draw.
 pub(super) struct OverTime<'r> {
     clients: HashMap<ClientKey<'r>, &'r Client>,
-    /// First and last minute to draw, in minutes since 1970, and whether requests outside of them exist.
+    /// The first and last minute to draw, in minutes since 1970, and whether other minutes have requests.
     span: Option<((u32, u32), bool)>,
 }
 
-/// A series to draw. Windows are keyed by their first minute since 1970.
+/// A series of counts to draw.
 struct Series {
-    /// Counts by the first minute of their window.
+    /// The count of each window, with the window's first minute since 1970.
     counts: Vec<(u32, u64)>,
     busiest: Busiest,
     steps: Vec<Step>,
@@ -52,8 +53,8 @@ impl<'r> OverTime<'r> {
         Self { clients, span: span.map(|span| drawn(report, span)) }
     }
 
-    /// Lines on the requests of a finding's client and on its reads from etcd. They have at most `room` characters if
-    /// possible.
+    /// Returns lines on the requests of a finding's client, and on its reads from etcd. If possible, they have at most
+    /// `room` characters.
     pub(super) fn lines(&self, finding: &Finding, room: usize) -> Vec<(&'static str, Line)> {
         let Some(client) = self.client(finding) else { return Vec::new() };
         let series = [
@@ -65,7 +66,7 @@ impl<'r> OverTime<'r> {
     }
 
     fn client(&self, finding: &Finding) -> Option<&'r Client> {
-        // The report has a series for each client, but not for a program's sum.
+        // The report has a series for each client, but not for the sum of a program.
         let who = finding.who.as_ref().filter(|who| who.program.is_none())?;
         let key = (finding.client.as_deref()?, who.kind, who.impersonated_by.as_deref());
         self.clients.get(&key).copied()
@@ -88,7 +89,7 @@ impl<'r> OverTime<'r> {
             }
         };
         let outside = if is_cut { series.outside((first, last)) } else { 0 };
-        // Two columns or only zeros show nothing, so only the peak is worth a line.
+        // Two columns or only zeros show nothing. Then only the peak is worth a line.
         if last.saturating_sub(first) < 2 || (is_cut && series.columns((first, last), 1).0 == [0]) {
             return Some(Line::default().text(peak));
         }
@@ -107,7 +108,7 @@ impl<'r> OverTime<'r> {
 }
 
 impl Series {
-    /// A client's series of one number of its points. `None` if all are zero.
+    /// Creates a client's series from one number of each point. `None` if all numbers are zero.
     fn new(client: &Client, number: fn(&Point) -> u32) -> Option<Self> {
         let mut load = Load::default();
         client.timelines.iter().for_each(|timeline| timeline.add_to(&mut load, number));
@@ -116,13 +117,13 @@ impl Series {
         Some(Self { counts, busiest: load.busiest()?, steps: load.steps() })
     }
 
-    /// The requests before the first minute or after the last.
+    /// Returns the number of requests outside of the range of minutes.
     fn outside(&self, (first, last): (u32, u32)) -> u64 {
         let outside = self.counts.iter().filter(|(minute, _)| !(first..=last).contains(minute));
         outside.map(|(_, count)| count).sum()
     }
 
-    /// The busiest minute's requests for each column, in at most `room` columns, and a column's minutes.
+    /// Returns the highest number of requests a minute for each of at most `room` columns, and the minutes of a column.
     fn columns(&self, (first, last): (u32, u32), room: usize) -> (Vec<u64>, u32) {
         let most = u64::try_from(room.clamp(FEWEST_COLUMNS, MOST_COLUMNS)).unwrap_or(1);
         let (first, end) = (u64::from(first), u64::from(last) + 1);
@@ -143,7 +144,7 @@ impl Series {
     }
 }
 
-/// The busiest minute of the log with its clients, by requests and by reads from etcd.
+/// Describes the busiest minute of the log and its clients, by requests and by reads from etcd.
 pub(super) fn peaks(report: &Report) -> Vec<String> {
     let clients: HashMap<ClientKey<'_>, &Client> =
         report.clients.iter().map(|client| (key(client), client)).collect();
@@ -180,7 +181,7 @@ fn minute_of(timestamp: &str) -> Option<u32> {
     u32::try_from(timestamp::parse_micros(timestamp)? / 60_000_000).ok()
 }
 
-/// A minute since 1970 as `2026-11-20 20:36`.
+/// Formats a minute since 1970: `2026-11-20 20:36`.
 fn minute_text(at: u32) -> String {
     without_seconds(&minute(at))
 }

@@ -4,7 +4,7 @@ use super::plain::{bytes, count, counted, duration};
 use super::prose::Line;
 use crate::report::v1::{AllFollowed, Chains, Followed, Herds, Informers, Pattern, Polling, Report, Watches};
 
-/// A line for each pattern.
+/// Returns a line for each pattern.
 pub(super) fn lines(pattern: &Pattern) -> Vec<Line> {
     let informers = pattern.informers.as_ref().map(informers);
     let polling = pattern.polling.as_ref().and_then(polling);
@@ -138,7 +138,7 @@ fn some_of<const N: usize>(parts: [(u64, String); N]) -> String {
     some.map(|(number, what)| format!("{} {what}", count(number))).collect::<Vec<_>>().join(", ")
 }
 
-/// Which requests the patterns over time do not cover. Empty if they cover all.
+/// Describes the requests that the patterns over time do not cover. Empty if they cover all requests.
 pub(super) fn left_out(report: &Report) -> Vec<String> {
     let of = |followed: &Followed, what: &str| {
         (followed.left_out > 0).then(|| {

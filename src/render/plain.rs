@@ -1,4 +1,4 @@
-//! Texts and numbers in a form for people.
+//! Formats texts and numbers for people.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ pub use super::escape::escaped;
 use crate::rules::figures::scaled;
 pub use crate::rules::figures::{bytes, count};
 
-/// A text cut to `width` characters. A cut text ends with `…`.
+/// Cuts a text to `width` characters. A cut text ends with `…`.
 #[must_use]
 pub fn cut(text: &str, width: usize) -> Cow<'_, str> {
     if text.chars().count() <= width {
@@ -17,25 +17,25 @@ pub fn cut(text: &str, width: usize) -> Cow<'_, str> {
     Cow::Owned(short)
 }
 
-/// A count in at most five characters: `4,718`, `26k`, `1.2M`.
+/// Formats a count with at most five characters: `4,718`, `26k`, `1.2M`.
 #[must_use]
 pub fn short_count(number: u64) -> String {
     if number < 10_000 { count(number) } else { scaled(number, &["", "k", "M", "G", "T"], 1000, "", 9.95) }
 }
 
-/// Like [`duration`], but with at most two digits below a minute: `12 ms`, `1.2 s`.
+/// As [`duration`], but with at most two digits below a minute: `12 ms`, `1.2 s`.
 #[must_use]
 pub fn short_duration(micros: u64) -> String {
     if micros < 60_000_000 { scaled(micros, &["µs", "ms", "s"], 1000, " ", 9.95) } else { duration(micros) }
 }
 
-/// `1 file`, `2 files`.
+/// Formats a number and its noun: `1 file`, `2 files`.
 #[must_use]
 pub fn counted(number: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
-/// Microseconds with at most three digits: `850 µs`, `12.4 ms`, `1.2 s`. From one minute on: `3 min 24 s`.
+/// Formats microseconds with at most three digits: `850 µs`, `12.4 ms`, `1.2 s`. From one minute on: `3 min 24 s`.
 #[must_use]
 pub fn duration(micros: u64) -> String {
     if micros < 60_000_000 {
@@ -49,14 +49,14 @@ pub fn duration(micros: u64) -> String {
     }
 }
 
-/// A part of a whole, formatted as [`per_cent`]. A dash if the whole is zero.
+/// Formats a part of a whole as [`per_cent`] does. Returns a dash if the whole is zero.
 #[must_use]
 #[allow(clippy::cast_precision_loss, reason = "one decimal is shown")]
 pub fn share(part: u64, whole: u64) -> String {
     if whole == 0 { "–".to_owned() } else { per_cent(part as f64 / whole as f64) }
 }
 
-/// A fraction from 0 to 1 as a percentage with one decimal. Small values above zero are `<0.1 %`.
+/// Formats a fraction (0 to 1) as a percentage with one decimal. A small fraction above zero becomes `<0.1 %`.
 #[must_use]
 pub fn per_cent(part: f64) -> String {
     match tenths(part) {
@@ -65,7 +65,7 @@ pub fn per_cent(part: f64) -> String {
     }
 }
 
-/// A fraction from 0 to 1 in tenths of a percent.
+/// Converts a fraction (0 to 1) to tenths of a percent, rounded: 0.251 becomes 251.
 #[must_use]
 #[allow(clippy::cast_possible_truncation, reason = "a part is at most a few wholes")]
 pub fn tenths(part: f64) -> i64 {

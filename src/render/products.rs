@@ -1,4 +1,4 @@
-//! Products as a table, JSON, a page and Markdown.
+//! Products as a table, as JSON, as a page for the terminal and as Markdown.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use super::plain::escaped;
 use super::table::table;
 use crate::products::Product;
 
-/// A table of products, `width` characters wide.
+/// Renders a table of products, `width` characters wide.
 #[must_use]
 pub fn list(products: &[Product], width: usize) -> String {
     let columns =
@@ -24,13 +24,13 @@ pub fn list(products: &[Product], width: usize) -> String {
     table(&columns, rows.collect(), 4, width)
 }
 
-/// Products as a JSON array with all fields.
+/// Renders products as a JSON array with all fields.
 #[must_use]
 pub fn json(products: &[Product]) -> String {
     pretty_json(&products) + "\n"
 }
 
-/// The page of one product.
+/// Renders the page of one product.
 #[must_use]
 pub fn page(product: &Product) -> String {
     let mut page = format!("{} ({})\n\n", escaped(&product.title), escaped(&product.name));
@@ -51,7 +51,7 @@ pub fn page(product: &Product) -> String {
     page
 }
 
-/// The documentation page of all products.
+/// Renders the documentation page of all products.
 #[must_use]
 pub fn markdown(products: &[Product]) -> String {
     let mut page = String::from(
@@ -90,7 +90,7 @@ pub fn markdown(products: &[Product]) -> String {
     page.trim_end().to_owned() + "\n"
 }
 
-/// The URL of a source.
+/// Returns the link to a source.
 fn link(source: &str) -> String {
     match source.split_once('#') {
         Some((repository, number)) if !source.starts_with("https://") => {

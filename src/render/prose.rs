@@ -1,4 +1,4 @@
-//! The markup of rule texts: paragraphs, lists with `- `, code in backticks.
+//! The markup of rule texts: paragraphs, lists with `- `, and code in backticks.
 
 use super::plain::{cut, escaped};
 
@@ -24,7 +24,7 @@ impl Line {
         self
     }
 
-    /// Adds code spans, separated by commas.
+    /// Appends code spans, separated by commas.
     pub(super) fn codes<'t>(mut self, texts: impl IntoIterator<Item = &'t str>) -> Self {
         for (index, text) in texts.into_iter().enumerate() {
             self = if index > 0 { self.text(", ") } else { self };
@@ -33,7 +33,7 @@ impl Line {
         self
     }
 
-    /// The first `width` characters of the line as shown. A cut line ends with `…`.
+    /// Cuts the line to its first `width` visible characters. A cut line ends with `…`.
     pub(super) fn cut(&self, width: usize) -> Self {
         let mut left = width;
         let mut line = Self::default();
@@ -54,7 +54,7 @@ impl Line {
         line
     }
 
-    /// The line for a format without styles. Control characters are escaped.
+    /// Renders the line without styles. Control characters are escaped.
     pub(super) fn plain(&self) -> String {
         let spans = self.0.iter().map(|span| match span {
             Span::Text(text) | Span::Code(text) => escaped(text),
@@ -70,7 +70,7 @@ pub(super) enum Block {
     List(Vec<Line>),
 }
 
-/// Parses a text.
+/// Parses a text into paragraphs and list items.
 pub(super) fn blocks(prose: &str) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     for part in parts(prose) {
@@ -83,7 +83,7 @@ pub(super) fn blocks(prose: &str) -> Vec<Block> {
     blocks
 }
 
-/// A text without its markup: each paragraph and item on one line.
+/// Renders a text without its markup. Each paragraph and each list item is on one line.
 pub(super) fn plain(prose: &str) -> String {
     let blocks = blocks(prose);
     let texts: Vec<String> = blocks
@@ -103,7 +103,7 @@ enum ProsePart {
     Item(String),
 }
 
-/// Paragraphs and items, each with its lines joined.
+/// Splits a text into paragraphs and list items, each with its lines joined.
 fn parts(prose: &str) -> Vec<ProsePart> {
     let mut parts = Vec::new();
     let mut goes_on = false;

@@ -53,13 +53,13 @@ fn shown_next(ranked: &Ranked) -> u64 {
     ranked.rows.len() as u64 + ranked.others.values
 }
 
-/// Renders the count as one JSON object.
+/// Renders the count as a JSON object.
 #[must_use]
 pub fn json(ranked: &Ranked) -> String {
     escape::pretty_json(ranked) + "\n"
 }
 
-/// Renders a header line and a line for each value. Values beyond `--top` are omitted.
+/// Renders a header line and one line for each value. Values beyond `--top` are omitted.
 #[must_use]
 pub fn csv(ranked: &Ranked) -> String {
     let mut out = format!("requests,share,{}\n", ranked.by);

@@ -58,7 +58,7 @@ pub fn render_versions(request: &Readable<'_>, server: &Server, width: usize) ->
     format!("{name}\n{}", versions(request, server, None, width))
 }
 
-/// A table of releases with their verdicts. The row of `version` is marked.
+/// Renders a table of releases with their verdicts, and marks the row of `version`.
 fn versions(request: &Readable<'_>, server: &Server, version: Option<KubeVersion>, width: usize) -> String {
     let shape = request.asked();
     let spans = across_versions_with(server, &shape, |server, verdict| outline(server, &shape, verdict));
@@ -67,7 +67,7 @@ fn versions(request: &Readable<'_>, server: &Server, version: Option<KubeVersion
     let own_reason = judge(server, &shape, None).reason;
     let rows = spans.iter().enumerate().map(|(at, (span, cost))| {
         let is_own = own == Some(at);
-        // Versions in one row may have different reasons.
+        // Releases in one row can have different reasons. The marked row shows the reason of its own release.
         row(span, cost, if is_own { own_reason } else { span.verdict.reason }, is_own)
     });
     let rows: Vec<Vec<String>> = rows.collect();
@@ -82,12 +82,12 @@ fn versions(request: &Readable<'_>, server: &Server, version: Option<KubeVersion
 
 const COLUMNS: [(&str, bool); 5] =
     [("Kubernetes", false), ("served from", false), ("limit", false), ("cost", false), ("reason", false)];
-/// Index of the column of reasons.
+/// The index of the column of reasons.
 const REASON: usize = 4;
-/// Most characters between two columns.
+/// The maximum number of spaces between two columns.
 const GAP: usize = 2;
 
-/// Whether a table of these rows fits into `width`.
+/// Whether the table fits into `width` columns.
 fn fits(rows: &[Vec<String>], width: usize) -> bool {
     let widest = |at: usize| {
         let cells = rows.iter().map(|row| columns_of(&row[at]));
@@ -96,7 +96,7 @@ fn fits(rows: &[Vec<String>], width: usize) -> bool {
     (0..COLUMNS.len()).map(|at| widest(at) + GAP).sum::<usize>() <= width
 }
 
-/// The rows for a narrow terminal: several lines each, without cuts.
+/// Renders the rows for a narrow terminal. A row takes several lines, and no text is cut.
 fn blocks(rows: &[Vec<String>], width: usize) -> String {
     let first = rows.iter().map(|row| columns_of(&row[0])).max().unwrap_or(0) + 1;
     let mut text = format!("{}\n", COLUMNS[0].0);
@@ -145,7 +145,7 @@ fn server_line(server: &Server) -> String {
     format!("Kubernetes {}, {etcd}{}", server.version, gates.concat())
 }
 
-/// Where a response was served from, as a phrase.
+/// Returns a phrase for the place that a response was served from.
 #[must_use]
 pub fn source(served_from: &str, likely: Option<&str>, rejected: Option<u16>) -> String {
     match (likely, rejected) {

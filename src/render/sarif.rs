@@ -1,4 +1,4 @@
-//! The cases as SARIF 2.1.0 for code scanning. Each case is one result, so each is one alert.
+//! The cases as SARIF 2.1.0 for code scanning. Each case becomes one result, and each result one alert.
 //!
 //! GitHub identifies an alert by its rule and `primaryLocationLineHash`. Suppressed findings are omitted: GitHub
 //! ignores `suppressions` and would open alerts for them.
@@ -22,9 +22,9 @@ use crate::report::v1::{Case, Evidence, Report, RuleInfo};
 
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
-/// Most results. GitHub shows 5,000 of a run and refuses a file with more than 25,000.
+/// The maximum number of results. GitHub shows 5,000 results of a run and refuses a file with more than 25,000.
 const MAX_RESULTS: usize = 5_000;
-/// Most log positions in a result.
+/// The maximum number of log positions in a result.
 const MAX_PLACES: usize = 10;
 
 /// Renders the report.
@@ -82,7 +82,7 @@ fn help(rule: &RuleInfo) -> String {
     help
 }
 
-/// A text message. Brackets before a parenthesis are escaped, because they would form a link.
+/// Creates a text message. Escapes brackets before a parenthesis, because they would form a link.
 fn message(text: &str) -> Message {
     let text = if text.contains("](") {
         text.replace('\\', "\\\\").replace('[', "\\[").replace(']', "\\]")
@@ -135,7 +135,7 @@ fn result(report: &Report, case: &Case, findings: &FindingIndex<'_>, fired: &[&R
         }],
         partial_fingerprints: BTreeMap::from([
             ("kubetoll/v2", case.fingerprint.clone()),
-            // CodeQL's form: the hash, and a number for equal hashes.
+            // The format of CodeQL: the hash, and a number that distinguishes equal hashes.
             ("primaryLocationLineHash", format!("{}:1", case.fingerprint)),
         ]),
         properties: properties(case),
@@ -150,7 +150,7 @@ fn level(severity: &str) -> &'static str {
     }
 }
 
-/// What the client does, and how to fix it.
+/// Describes what the client does, and how to fix it.
 fn text(case: &Case, findings: &FindingIndex<'_>) -> String {
     let mut parts = vec![escaped(&case::sentence(case)).into_owned()];
     if let Some(lead) = findings.worst_findings(case).first() {
@@ -184,7 +184,7 @@ fn properties(case: &Case) -> Map<String, Value> {
     }
 }
 
-/// The logical location: a client, or the input.
+/// Returns the logical location: a client, or the input.
 fn logical(case: &Case) -> LogicalLocation {
     let (client, kind) = case.client.as_deref().map_or(("input", "module"), |client| (client, "resource"));
     let whole = case.resource.as_deref().map_or(client.to_owned(), |resource| format!("{client}/{resource}"));
@@ -199,7 +199,7 @@ fn place(evidence: &Evidence) -> PhysicalLocation {
     physical(&evidence.file, evidence.line)
 }
 
-/// The location of a case without a log line. Code scanning refuses a result without a file.
+/// Returns the location of a case without a log line. Code scanning refuses a result without a file.
 fn first_line(report: &Report) -> Option<PhysicalLocation> {
     report.input.sources.first().map(|source| physical(&source.file, 1))
 }
@@ -211,7 +211,7 @@ fn physical(file: &str, line: u64) -> PhysicalLocation {
     }
 }
 
-/// A path as a URI reference. An absolute path becomes `file://` without a host.
+/// Converts a path to a URI reference. An absolute path becomes `file://` without a host.
 fn uri(path: &str) -> String {
     let mut uri = if path.starts_with('/') { "file://".to_owned() } else { String::new() };
     for byte in path.bytes() {

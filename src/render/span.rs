@@ -1,19 +1,19 @@
-//! The minutes to draw: those of nearly all requests. Otherwise one event from a clock that is wrong by years would
-//! squeeze all others into one column.
+//! The range of minutes to draw, which has nearly all requests. Without this limit, one event from a clock that is
+//! wrong by years would squeeze all other events into one column.
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use crate::report::v1::Report;
 
-/// One request in this many may be outside of the drawn minutes.
+/// One of this many requests may be outside of the drawn minutes.
 const OF: u64 = 1_000;
-/// From this many requests on, one request may be outside in any case.
+/// With at least this many requests in the log, one request may always be outside.
 const ENOUGH: u64 = 50;
-/// The drawn minutes must be this many times fewer than all minutes.
+/// The range is cut only if that makes it shorter by at least this factor.
 const WORTH: u64 = 10;
 
-/// The first and last minute to draw, in minutes since 1970, and whether requests are outside of them.
+/// Returns the first and last minute to draw, in minutes since 1970, and whether other minutes have requests.
 pub(super) fn drawn(report: &Report, (first, last): (u32, u32)) -> ((u32, u32), bool) {
     let mut counts: HashMap<u32, u64, FxBuildHasher> = HashMap::default();
     let timelines = report.clients.iter().flat_map(|client| &client.timelines);
@@ -31,7 +31,8 @@ pub(super) fn drawn(report: &Report, (first, last): (u32, u32)) -> ((u32, u32), 
     }
 }
 
-/// The shortest range of minutes with nearly all requests. The first one, if several are equally short.
+/// Returns the shortest range of minutes with nearly all requests. If several ranges are equally short, returns the
+/// first.
 fn densest(counts: &[(u32, u64)]) -> Option<(u32, u32)> {
     let all: u64 = counts.iter().map(|(_, count)| count).sum();
     let outside = (all / OF).max(u64::from(all >= ENOUGH));

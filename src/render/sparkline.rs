@@ -1,9 +1,9 @@
-//! Numbers as a line of block characters. Own code, because the crates for it are from 2015 and 2019.
+//! Draws numbers as a line of block characters. It is own code, because the crates for it are from 2015 and 2019.
 
-/// The lowest block is for zero only, so that small numbers differ from zero.
+/// The lowest block is for zero only, so that zero and small numbers look different.
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// A character for each number. The largest number gets the highest block, zero the lowest.
+/// Draws a character for each number. The largest number gets the highest block, zero the lowest.
 pub(super) fn sparkline(numbers: &[u64]) -> String {
     let most = numbers.iter().copied().max().unwrap_or(0);
     let steps = LEVELS.len() as u128 - 1;

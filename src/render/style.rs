@@ -1,4 +1,4 @@
-//! Colors of a page. A page without colors has the same text.
+//! The colors of a page. The text of a page is the same with and without colors.
 
 use anstyle::{AnsiColor, Style};
 

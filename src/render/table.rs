@@ -3,16 +3,16 @@
 use super::display::{cut, fitting, width as columns_of};
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, presets};
 
-/// Below this width, columns are closer together and numbers are shorter.
+/// Below this width, the columns are closer together and numbers are shorter.
 pub(super) const NARROW: usize = 100;
 
-/// Units that stay on the line of their number.
+/// Units. A line break never separates a unit from its number.
 const UNITS: [&str; 12] = ["µs", "ms", "s", "min", "h", "d", "B", "kB", "MB", "GB", "TB", "%"];
 
-/// A column's heading, and whether it holds numbers.
+/// A column's heading, and whether the column holds numbers.
 pub(super) type Column<'a> = (&'a str, bool);
 
-/// Renders rows under their headings. If the table is too wide, texts of the `flexible` column are cut.
+/// Renders rows below their headings. If the table is too wide, the texts of the `flexible` column are cut.
 pub(super) fn table(
     columns: &[Column<'_>],
     mut rows: Vec<Vec<String>>,
@@ -48,7 +48,7 @@ pub(super) fn table(
     lines.join("\n") + "\n"
 }
 
-/// The words of a text. A number and its unit are one word.
+/// Splits a text into words. A number and its unit are one word.
 fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in text.split(' ') {
@@ -65,8 +65,8 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// Wraps a text into lines of at most `width` columns after `indent`. The first line begins with `first`, which must be
-/// as wide.
+/// Wraps a text into lines of at most `width` columns. The lines begin with `indent`, except for the first one. It
+/// begins with `first`, which must be as wide as `indent`.
 pub(super) fn wrapped(first: &str, indent: &str, text: &str, width: usize) -> String {
     let room = width.saturating_sub(columns_of(indent)).max(20);
     let mut out = String::new();
@@ -91,7 +91,7 @@ pub(super) fn wrapped(first: &str, indent: &str, text: &str, width: usize) -> St
     out
 }
 
-/// Joins parts with dots. Lines break only between parts.
+/// Joins parts with dots. Lines break only between two parts.
 pub(super) fn joined(parts: &[String], width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for part in parts {
@@ -106,7 +106,7 @@ pub(super) fn joined(parts: &[String], width: usize) -> Vec<String> {
     lines
 }
 
-/// Wraps a text into at most `most` lines of `width` columns. The rest is cut with `…`, between words if possible.
+/// Wraps a text into at most `most` lines of `width` columns. A longer text is cut with `…`, between words if possible.
 pub(super) fn limited(text: &str, width: usize, most: usize) -> Vec<String> {
     let width = width.max(1);
     let mut lines: Vec<String> = Vec::new();
@@ -119,7 +119,7 @@ pub(super) fn limited(text: &str, width: usize, most: usize) -> Vec<String> {
         }
         let mut rest = word;
         while !rest.is_empty() && lines.len() <= most {
-            // A line holds at least one character.
+            // Each line has at least one character.
             let first = rest.chars().next().map_or(0, char::len_utf8);
             let (part, after) = rest.split_at(fitting(rest, width).max(first));
             lines.push(part.to_owned());

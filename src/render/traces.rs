@@ -4,10 +4,10 @@ use super::plain::{count, duration, escaped};
 use super::table::table;
 use crate::report::v1::TraceGroup;
 
-/// Most groups to show.
+/// The maximum number of groups to show.
 const SHOWN: usize = 8;
 
-/// A table of the groups, the longest total time first. Empty without groups.
+/// Renders a table of the groups, the longest total time first. Empty without groups.
 pub(super) fn rows(groups: &[TraceGroup], width: usize) -> String {
     let columns = [
         ("traced", false),

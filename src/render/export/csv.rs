@@ -11,7 +11,7 @@ use super::csv_text::harden;
 use super::rows::{Row, Value, signed};
 use crate::k8s::timestamp::with_micros;
 
-/// Rows that a thread formats at a time. It bounds the memory for unwritten text.
+/// The maximum number of rows that a thread formats at a time. It limits the memory for text that is not written yet.
 const AT_A_TIME: usize = 512;
 
 /// Writes a header line and the rows.
@@ -34,16 +34,16 @@ pub(super) fn write(rows: &[Row<'_>], mut out: impl Write) -> io::Result<()> {
     out.flush()
 }
 
-/// A text as one CSV cell.
+/// Formats a text as one CSV cell.
 pub(in crate::render) fn cell(text: &str) -> String {
     let mut lines = CsvLines::new();
     lines.text(text);
     String::from_utf8(lines.written).expect("a cell of text is text")
 }
 
-/// Lines while they are written.
+/// CSV lines that are not written yet.
 struct CsvLines {
-    /// Decides where quotes are needed.
+    /// Decides which texts need quotes.
     format: Writer,
     written: Vec<u8>,
 }
@@ -109,14 +109,14 @@ impl CsvLines {
     fn quoted(&mut self, text: &[u8]) {
         self.written.push(QUOTE);
         let start = self.written.len();
-        // Each byte may be a quote, which takes two bytes.
+        // In the worst case, each byte is a quote, which takes two bytes.
         self.written.resize(start + 2 * text.len(), 0);
         let (_, _, length) = csv_core::quote(text, &mut self.written[start..], QUOTE, QUOTE, true);
         self.written.truncate(start + length);
         self.written.push(QUOTE);
     }
 
-    /// Writes a number or a boolean as JSON does.
+    /// Formats a number or a boolean as in JSON.
     fn as_in_json(&mut self, value: impl Serialize) {
         serde_json::to_writer(&mut self.written, &value).expect("memory takes all bytes");
     }

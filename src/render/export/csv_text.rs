@@ -7,11 +7,11 @@ use memchr::memchr_iter;
 use crate::k8s::secrets::{masked, may_hold};
 use crate::render::escape::{escaped, without_marks};
 
-/// Characters that may start a new cell, for a reader that uses another separator than the comma.
+/// Characters that start a new cell or line in a reader that expects another separator than the comma.
 const BREAKS: [char; 4] = [';', '\t', '\r', '\n'];
 
-/// Text for a CSV cell. A `'` before a possible formula stops a spreadsheet from running it. Control characters become
-/// escapes; tabs and line breaks stay. The writer adds quotes.
+/// Makes a text safe for a CSV cell. A `'` before a possible formula stops a spreadsheet from running it. Control
+/// characters become escapes, except for tabs and line breaks. The CSV writer adds the quotes.
 ///
 /// Source: OWASP, "CSV Injection".
 pub(super) fn harden(text: &str) -> Cow<'_, str> {
@@ -19,7 +19,7 @@ pub(super) fn harden(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 1);
-    // Mask first: a secret may contain a break.
+    // Mask secrets before splitting, because a secret may contain a separator.
     let masked = masked(text);
     let text = &*masked;
     if text.starts_with(['\t', '\r', '\n']) {
@@ -27,7 +27,7 @@ pub(super) fn harden(text: &str) -> Cow<'_, str> {
     }
     let mut is_first_line = true;
     for part in text.split_inclusive(BREAKS) {
-        // A CI runner reads commands at any line's start, even inside a quoted cell.
+        // A CI runner reads a command at the start of any line, even inside a quoted cell.
         let is_command = !is_first_line && part.trim_start().starts_with("::");
         if part.starts_with(begins_formula) || is_command {
             out.push('\'');
@@ -40,7 +40,7 @@ pub(super) fn harden(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Fast path that looks at bytes only: true for nearly all cells. `;` is the only break that is printable ASCII.
+/// A fast check of bytes, which is true for nearly all cells. `;` is the only printable character in [`BREAKS`].
 fn is_harmless(text: &str) -> bool {
     let is_printable_ascii = text.bytes().fold(true, |all, byte| all & matches!(byte, b' '..=b'~'));
     let is_begun = |at: usize| text[at..].starts_with(begins_formula);
@@ -51,7 +51,7 @@ fn is_harmless(text: &str) -> bool {
         && !memchr_iter(b';', text.as_bytes()).any(|at| is_begun(at + 1))
 }
 
-/// Formula signs and their full-width forms, which some spreadsheets accept.
+/// Whether a character begins a formula. Some spreadsheets also accept the full-width forms.
 fn begins_formula(c: char) -> bool {
     matches!(c, '=' | '+' | '-' | '@' | '＝' | '＋' | '－' | '＠')
 }

@@ -20,7 +20,6 @@ pub use rows::{Column, Row, SCHEMA_VERSION, Value, rows};
 use crate::render::{escape, file};
 use crate::report::Report;
 
-/// The format of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TableFormat {
     /// Parquet, compressed with zstd.
@@ -31,7 +30,7 @@ pub enum TableFormat {
     Ndjson,
 }
 
-/// A file of rows that kubetoll could not write.
+/// The reason why kubetoll could not write a file of rows.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     #[error("{}: can't be written; name a file in a directory that exists and can be written to", .path.display())]
@@ -40,7 +39,7 @@ pub enum ExportError {
     Write { path: PathBuf, source: io::Error },
 }
 
-/// Checks before the scan that a file of rows can be written. Writes nothing.
+/// Checks before the scan that kubetoll can write the file. Writes nothing.
 ///
 /// # Errors
 /// [`ExportError::Place`] for a directory, a missing directory, or a file without write permission.
@@ -51,8 +50,8 @@ pub fn check(path: &Path) -> Result<(), ExportError> {
     file::Draft::beside(path).map(drop).map_err(|source| ExportError::Place { path: path.to_owned(), source })
 }
 
-/// Writes a row for each client and request shape, in the report's order. A file is written whole or not at all. A pipe
-/// or a device is written directly; `-` is standard output.
+/// Writes a row for each client and request shape, in the report's order. Either the whole file is written or nothing.
+/// Pipes and devices are written directly; `-` is standard output.
 ///
 /// # Errors
 /// [`ExportError`] if the path is not writable or writing fails.

@@ -6,7 +6,7 @@ use super::columns::COLUMNS;
 use crate::report::Report;
 use crate::report::v1::{Client, Example, Latency, Rate, Shape, Timestamp, Work};
 
-/// The version of the columns: it covers names, types and meanings.
+/// The version of the columns. It changes if a name, a type or a meaning changes.
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// A client, one of its request shapes, and the cost.
@@ -16,20 +16,19 @@ pub struct Row<'a> {
     pub shape: &'a Shape,
 }
 
-/// One column of the table.
 #[derive(Debug)]
 pub struct Column {
-    /// The name in snake case.
+    /// The column's name, in snake case.
     pub name: &'static str,
-    /// The unit of its values; empty for text.
+    /// The unit of the values; empty for text.
     pub unit: &'static str,
-    /// The type, with the function that reads a row's value.
+    /// The column's type, with a function that reads a row's value.
     pub value: Value,
-    /// A description for the documentation.
+    /// The description in the documentation.
     pub meaning: &'static str,
 }
 
-/// Column types, each with a function from a row to its value.
+/// A column type, with a function that reads a row's value.
 #[derive(Debug)]
 pub enum Value {
     Text(for<'a> fn(&Row<'a>) -> &'a str),
@@ -43,7 +42,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The type's name in the documentation.
+    /// Returns the type's name in the documentation.
     #[must_use]
     pub fn type_name(&self) -> &'static str {
         match self {
@@ -55,7 +54,7 @@ impl Value {
         }
     }
 
-    /// Whether a row may have no value.
+    /// Whether the value of a row can be null.
     #[must_use]
     pub fn may_be_null(&self) -> bool {
         matches!(
@@ -72,29 +71,29 @@ pub fn rows(report: &Report) -> Vec<Row<'_>> {
     report.clients.iter().flat_map(|client| client.shapes.iter().map(of(client))).collect()
 }
 
-/// A count as a signed integer, because Spark and others have no unsigned ones. No count of requests and no sum of
-/// durations reaches the bound.
+/// Converts a count to a signed integer, because Spark and other readers have no unsigned ones. No request count and no
+/// sum of durations reaches the limit.
 pub(super) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// LISTs read from etcd, including those that `depends` verdicts call likely.
+/// Returns the number of LISTs read from etcd. Includes LISTs with the verdict `depends` if etcd is the likely source.
 pub(super) fn etcd_lists(row: &Row<'_>) -> u64 {
     if row.etcd_answered() && row.shape.verb == "list" { row.shape.requests } else { 0 }
 }
 
-/// GETs read from etcd.
+/// Returns the number of GETs read from etcd.
 pub(super) fn etcd_gets(row: &Row<'_>) -> u64 {
     if row.etcd_answered() && row.shape.verb == "get" { row.shape.requests } else { 0 }
 }
 
-/// Total duration of requests read from etcd, in microseconds.
+/// Returns the total duration of requests read from etcd, in microseconds.
 pub(super) fn etcd_micros(row: &Row<'_>) -> u64 {
     let counted = row.etcd_answered() && !row.shape.long_running;
     row.latency().filter(|_| counted).map_or(0, |latency| latency.sum_micros)
 }
 
-/// LISTs whose limit the server ignored.
+/// Returns the number of LISTs whose limit the server ignored.
 pub(super) fn limit_ignored(row: &Row<'_>) -> u64 {
     if row.shape.limit == "ignored" && row.shape.verb == "list" { row.shape.requests } else { 0 }
 }

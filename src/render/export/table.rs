@@ -12,7 +12,7 @@ use super::columns::COLUMNS;
 use super::rows::{Column, Row, SCHEMA_VERSION, Value, signed};
 use crate::render::escape::escaped;
 
-/// Writes the rows as Parquet. The file's metadata holds the versions of kubetoll and of the columns.
+/// Writes the rows as Parquet. The file's metadata has the version of kubetoll and the version of the columns.
 pub(super) fn write_parquet(rows: &[Row<'_>], kubetoll: &str, out: impl Write) -> io::Result<()> {
     let metadata = KeyValueMetadata::from_static(vec![
         ("kubetoll.rows.schema_version".to_owned(), SCHEMA_VERSION.to_string()),

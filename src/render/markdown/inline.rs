@@ -1,18 +1,18 @@
 //! Escapes text for Markdown.
 //!
-//! After the Markdown conversion, GitHub still links mentions, issues and URLs, and renders formulas; escapes do not stop that. It
-//! leaves code spans alone, so words with such marks become code.
+//! After the Markdown conversion, GitHub still links mentions, issues and URLs, and renders formulas. Escapes do not
+//! stop that. GitHub does not change code spans, so a word with such marks becomes code.
 
 use crate::render::plain::escaped;
 use crate::render::prose::{Block, Line, Span, blocks};
 
-/// Escapes a text at a position where a block may begin.
+/// Escapes a text at a position where Markdown can begin a block, such as a list.
 pub(super) fn text(text: &str) -> String {
     let text = words(text.trim());
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, rest) = text.split_at(digits);
     let is_marker = |mark| rest == mark || rest.strip_prefix(mark).is_some_and(|rest| rest.starts_with(' '));
-    // A bullet, a heading underline, or a list number.
+    // Escapes a bullet, a heading underline, or a list number.
     if text.starts_with(['-', '+', '=']) {
         format!("\\{text}")
     } else if digits > 0 && (is_marker(".") || is_marker(")")) {
@@ -52,7 +52,7 @@ fn word(word: &str) -> String {
     out
 }
 
-/// Whether GitHub would link or render a word even with escaped marks.
+/// Whether GitHub would link or render a word even if its marks are escaped.
 fn is_linked(word: &str) -> bool {
     let lower = word.to_ascii_lowercase();
     word.contains(['@', '#', '|', '`', '$'])
@@ -62,7 +62,8 @@ fn is_linked(word: &str) -> bool {
         || holds_a_name_in_colons(word)
 }
 
-/// Whether a word contains an emoji such as `:name:` or `:100:`. A time of day or a file's line number does not.
+/// Whether a word contains an emoji such as `:name:` or `:100:`. A time of day and a line number in a file are not
+/// emojis.
 fn holds_a_name_in_colons(word: &str) -> bool {
     let mut parts = word.split(':').skip(1).peekable();
     let mut found = false;
@@ -73,23 +74,23 @@ fn holds_a_name_in_colons(word: &str) -> bool {
     found
 }
 
-/// A code span. Its fence is longer than each run of backticks inside.
+/// Formats a code span. Its fence is longer than each run of backticks inside.
 pub(super) fn code(text: &str) -> String {
     if text.is_empty() { "(empty)".to_owned() } else { span(&escaped(text)) }
 }
 
-/// A code span in a table cell, where `|` ends the cell even inside code.
+/// Formats a code span for a table cell. There, `|` ends the cell even inside code.
 pub(super) fn code_in_cell(text: &str) -> String {
     code(text).replace('|', "\\u{7c}")
 }
 
-/// Code in HTML.
+/// Formats code as HTML.
 pub(super) fn code_in_html(text: &str) -> String {
     let text = escaped(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     format!("<code>{text}</code>")
 }
 
-/// A text in a table cell.
+/// Escapes a text for a table cell.
 pub(super) fn text_in_cell(text: &str) -> String {
     words(text).replace('|', "\\u{7c}")
 }
@@ -102,7 +103,7 @@ fn span(text: &str) -> String {
     format!("{fence}{pad}{text}{pad}{fence}")
 }
 
-/// A fenced code block.
+/// Formats a fenced code block.
 pub(super) fn code_block(language: &str, lines: &str) -> String {
     let fence = "`".repeat(longest_run(lines).max(2) + 1);
     let lines: Vec<_> = lines.lines().map(escaped).collect();
@@ -113,7 +114,7 @@ fn longest_run(text: &str) -> usize {
     text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
 }
 
-/// A line of spans.
+/// Renders a line of spans.
 pub(super) fn line(line: &Line) -> String {
     let spans = line.0.iter().map(|span| match span {
         Span::Text(text) => words(text),
@@ -122,7 +123,7 @@ pub(super) fn line(line: &Line) -> String {
     spans.collect()
 }
 
-/// A rule's text.
+/// Renders a rule's text.
 pub(super) fn prose(prose: &str) -> String {
     let item = |line: &Line| format!("- {}\n", beginning(line));
     let blocks: Vec<String> = blocks(prose)
@@ -135,7 +136,7 @@ pub(super) fn prose(prose: &str) -> String {
     blocks.join("\n")
 }
 
-/// A line at a position where a block may begin.
+/// Renders a line at a position where Markdown can begin a block, such as a list.
 fn beginning(spans: &Line) -> String {
     match spans.0.split_first() {
         Some((Span::Text(first), rest)) if !first.trim().is_empty() => {

@@ -5,7 +5,7 @@
 pub(super) fn broken(source: &str, width: usize) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut line = String::new();
-    // Open brackets now, and at the line's begin.
+    // The number of open brackets now, and at the start of the line.
     let (mut depth, mut begun) = (0_usize, 0_usize);
     for part in parts(source) {
         // A part that is longer than a line is broken at each operator.
@@ -20,7 +20,7 @@ pub(super) fn broken(source: &str, width: usize) -> String {
                 line.push(' ');
             }
             line.push_str(&piece);
-            // Counts brackets in quotes too. If these have no partner, only the indentation is wrong.
+            // This also counts brackets in quotes. If they have no partner, only the indentation is wrong.
             depth += piece.matches(['(', '[']).count();
             depth = depth.saturating_sub(piece.matches([')', ']']).count());
         }
@@ -29,7 +29,7 @@ pub(super) fn broken(source: &str, width: usize) -> String {
     lines.join("\n")
 }
 
-/// The parts between possible line breaks. Each part after the first begins with an operator.
+/// Splits a condition at possible line breaks. Each part after the first begins with an operator.
 fn parts(source: &str) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
     for word in words(source) {
@@ -44,7 +44,7 @@ fn parts(source: &str) -> Vec<String> {
     parts
 }
 
-/// The words of a condition: white space outside of quotes separates them.
+/// Splits a condition at white space outside of quotes.
 fn words(source: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();

@@ -1,4 +1,4 @@
-//! Rules as JSON, with the keys of a rule file and the policy's settings.
+//! Rules as JSON. The keys are those of a rule file, plus the policy's settings.
 
 use std::collections::BTreeMap;
 

@@ -39,7 +39,7 @@ pub fn render(rules: &[Rule], width: usize) -> String {
     table(&columns, rows, summary, width)
 }
 
-/// The severities of a rule's findings, the lowest first.
+/// Lists the severities of a rule's findings, the lowest first.
 pub(super) fn levels(rule: &Rule) -> String {
     if let Some(severity) = rule.fixed_severity {
         return severity.to_string();

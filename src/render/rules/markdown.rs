@@ -1,4 +1,4 @@
-//! Rules as Markdown: a rule's page, the table of rules, and the names for conditions.
+//! Rules as Markdown: a rule's page, the table of rules, and the variables for conditions.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use crate::rules::figures::FILTERS;
 use crate::rules::names::Root;
 use crate::rules::{Rule, RuleSet};
 
-/// Characters in a line of code.
+/// The maximum number of characters in a line of code.
 const WIDTH: usize = 110;
 
 /// Renders a rule's page.
@@ -63,7 +63,7 @@ pub fn index(rules: &RuleSet) -> String {
     page
 }
 
-/// Renders all names that conditions may use.
+/// Renders the list of all variables that conditions may use.
 #[must_use]
 pub fn names() -> String {
     let mut page = "# Names in rules\n\nWrite a name as it is in conditions, and in braces in texts: \
@@ -110,14 +110,14 @@ A placeholder can hold an operation (`{{ stats.requests * 2 }}`) or be in a cond
 |---|---|
 ";
 
-/// Prose in which only lists and `code` are Markdown.
+/// Escapes a text. Only lists and `code` remain Markdown.
 fn escaped(text: &str) -> String {
     let parts = text
         .split('`')
         .enumerate()
         .map(|(index, part)| if index % 2 == 1 { format!("`{part}`") } else { without_marks(part) });
     let joined: String = parts.collect();
-    // A backtick without a second one does not begin code.
+    // A backtick without a second backtick does not begin code.
     if text.matches('`').count() % 2 == 1 { without_marks(text).replace('`', "\\`") } else { joined }
 }
 

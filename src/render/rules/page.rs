@@ -1,4 +1,4 @@
-//! The parts of a rule's page, which the terminal and Markdown show each in its own way.
+//! The parts of a rule's page. The terminal and Markdown render them in their own ways.
 
 use super::cel::broken;
 use super::family;
@@ -9,25 +9,26 @@ use crate::rules::text::Text;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PagePart {
     Heading(&'static str),
-    /// A smaller heading.
+    /// A heading below the rule's heading.
     Under(String),
     /// Paragraphs, lists with `- `, and `code`.
     Prose(String),
-    /// A condition, and the text that applies under it.
+    /// A condition, and the text that applies if it holds.
     Case(String, String),
-    /// A language and source text.
+    /// A language, and source text in that language.
     Code(&'static str, String),
     Links(Vec<Link>),
 }
 
-/// A reference, with its URL if that is known.
+/// A reference, with its URL if the URL is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Link {
     pub(super) text: String,
     pub(super) url: Option<String>,
 }
 
-/// Description, reason, fixes, and at the end the conditions, in lines of `width` characters.
+/// Returns the description, the reason, the fixes, and at the end the conditions. Conditions have lines of `width`
+/// characters.
 pub(super) fn parts(rule: &Rule, width: usize) -> Vec<PagePart> {
     let cel = |source: &str| PagePart::Code("cel", broken(source, width));
     let mut parts = vec![PagePart::Heading("Message"), PagePart::Prose(coded(&rule.message))];
@@ -80,7 +81,7 @@ pub(super) fn parts(rule: &Rule, width: usize) -> Vec<PagePart> {
     parts
 }
 
-/// A sentence on how requests are grouped.
+/// Describes how the rule groups requests.
 fn grouped(rule: &Rule) -> String {
     let family = match family::title(rule.family()) {
         Some(title) => format!("Family {}: {}. ", rule.family(), title.to_lowercase()),
@@ -98,7 +99,7 @@ fn grouped(rule: &Rule) -> String {
     family + &together
 }
 
-/// The alternatives of a conditional text, as a list of cases. Other texts stay one part.
+/// Splits a conditional text into a list of cases. Any other text stays one part.
 fn cases(text: &str) -> Vec<PagePart> {
     let whole = || vec![PagePart::Prose(text.to_owned())];
     let inside = text.trim().strip_prefix("{% if ").and_then(|text| text.strip_suffix("{% endif %}"));
@@ -115,12 +116,12 @@ fn cases(text: &str) -> Vec<PagePart> {
     parts
 }
 
-/// A text with placeholders, as code.
+/// Formats a text and its placeholders as code.
 fn coded(text: &Text) -> String {
     format!("`{}`", text.source().replace('\n', " "))
 }
 
-/// Fixes. Client kinds with the same fix are grouped.
+/// Groups the fixes: clients with the same fix share one entry.
 fn merged(fixes: &[Fix]) -> Vec<(String, &Fix)> {
     fn texts(fix: &Fix) -> Vec<(Option<&str>, &str)> {
         let cases = fix.cases.iter();
@@ -140,7 +141,7 @@ fn merged(fixes: &[Fix]) -> Vec<(String, &Fix)> {
     merged
 }
 
-/// A reference: a URL, a KEP, or an issue as GitHub writes it.
+/// Parses a reference: a URL, a KEP, or an issue as GitHub writes it.
 fn link(reference: &str) -> Link {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let issue = reference
@@ -155,7 +156,7 @@ fn link(reference: &str) -> Link {
     Link { text: reference.to_owned(), url }
 }
 
-/// How to suppress a rule's findings.
+/// Describes how to suppress a rule's findings.
 fn silence(rule: &Rule) -> Vec<PagePart> {
     let (whom, client) = if rule.group_by.input {
         ("To accept it until a day", "")

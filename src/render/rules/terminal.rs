@@ -7,7 +7,7 @@ use crate::render::plain::escaped;
 use crate::render::table::wrapped;
 use crate::rules::Rule;
 
-/// Longest line of prose. Longer lines are hard to read.
+/// The maximum length of a line of prose. Longer lines are hard to read.
 const WIDEST: usize = 100;
 const HEADING: Style = Style::new().bold();
 const CODE: Style = AnsiColor::Cyan.on_default();
@@ -29,7 +29,7 @@ pub fn render(rule: &Rule, width: usize) -> String {
             PagePart::Code(_, text) => text.lines().map(code).collect(),
             PagePart::Links(links) => links.iter().map(shown_link).collect(),
         };
-        // A heading brings its own blank line.
+        // No blank line between a heading and its text.
         page.push_str(if after_heading { shown.trim_start_matches('\n') } else { &shown });
         after_heading = is_heading;
     }
@@ -46,7 +46,7 @@ fn shown_link(link: &Link) -> String {
     format!("  {}{}\n", escaped(&link.text), escaped(&url))
 }
 
-/// Paragraphs and lists, wrapped behind an indentation.
+/// Wraps paragraphs and lists. Each line begins with `indent`.
 fn prose(text: &str, indent: &str, width: usize) -> String {
     let mut page = String::new();
     let mut flush = |paragraph: &mut String, is_end: bool| {
@@ -78,7 +78,7 @@ fn prose(text: &str, indent: &str, width: usize) -> String {
 
 const NO_BREAK: char = '\u{a0}';
 
-/// A text whose placeholders cannot be broken over lines.
+/// Replaces the spaces in placeholders, so that no line break splits a placeholder.
 fn glued(text: &str) -> String {
     let mut glued = String::with_capacity(text.len());
     for (index, part) in text.split("{{").enumerate() {
