@@ -8,12 +8,13 @@ use crate::k8s::address::host;
 use crate::k8s::timestamp::format_micros;
 use crate::k8s::{Mark, Verb};
 
-/// HTTP methods and other words that access lines have instead of audit verbs.
+/// HTTP methods, and other words that access lines have in place of audit verbs.
 const METHODS: [&str; 8] = ["POST", "PUT", "HEAD", "OPTIONS", "APPLY", "CONNECT", "WATCHLIST", "TRACE"];
 
 impl Anonymizer {
-    /// The anonymized line of an access log, without a line feed. `text` is the original without envelopes. A new CRI
-    /// envelope holds the time, because klog's header has no year. `None` if the line has no time.
+    /// Anonymizes a line of an access log. Returns a line without a line feed; `None` if the line has no time. `text`
+    /// is the original without envelopes. The result is in a new CRI envelope with the time, because klog's header has
+    /// no year.
     #[must_use]
     pub fn access_line(&self, line: &AccessLine<'_>, text: &str, written: Option<i64>) -> Option<String> {
         let mut out = String::new();

@@ -6,7 +6,7 @@ use super::Anonymizer;
 use crate::k8s::AddressClass;
 
 impl Anonymizer {
-    /// A pseudonymous address of the same class. Loopback addresses are kept.
+    /// Returns a pseudonymous address of the same class. Loopback addresses do not change.
     pub(super) fn address(&self, text: &str) -> String {
         let start = match AddressClass::parse(text) {
             AddressClass::Loopback if text.contains(':') => return "::1".to_owned(),

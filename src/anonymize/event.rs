@@ -1,4 +1,4 @@
-//! The event fields that an extract keeps. Others, such as bodies, messages and UIDs, are dropped.
+//! The event fields that an extract keeps. It drops all other fields, such as bodies, messages and UIDs.
 
 use std::collections::BTreeMap;
 
@@ -68,7 +68,7 @@ struct User {
     extra: Option<BTreeMap<String, Value>>,
 }
 
-/// Drops a text that is not in the list.
+/// Drops a text that is not in `known`.
 fn one_of(text: &mut Option<String>, known: &[&str]) {
     if text.as_deref().is_some_and(|text| !known.contains(&text)) {
         *text = None;
@@ -198,7 +198,7 @@ fn is_time(text: &str) -> bool {
     timestamp::parse_micros(text).is_some()
 }
 
-/// Whether an annotation is the server's own and its value holds no name.
+/// Whether an annotation is the server's own, and its value contains no name of the cluster.
 fn is_kept(key: &str, value: &str) -> bool {
     let is_release = |text: &str| {
         let parts = text.split_once('.');

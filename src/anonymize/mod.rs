@@ -39,7 +39,7 @@ impl Anonymizer {
         Self { key, configured: configured.iter().cloned().chain(groups).collect() }
     }
 
-    /// Anonymizes an event's JSON. The result is one line without a line feed. `None` if a field has a wrong type.
+    /// Anonymizes an event's JSON. Returns one line without a line feed; `None` if a field has a wrong type.
     #[must_use]
     pub fn event(&self, json: &str) -> Option<String> {
         let mut event: event::AnonymousEvent = serde_json::from_str(json).ok()?;
@@ -48,7 +48,7 @@ impl Anonymizer {
     }
 }
 
-/// The API's JSON of an event that was decoded from another format.
+/// Converts an event that was decoded from another format to the API's JSON.
 #[must_use]
 pub fn to_json(event: &Event<'_>) -> String {
     event::AnonymousEvent::from_event(event).to_json()

@@ -5,7 +5,7 @@ use crate::k8s::identity::service_account;
 use crate::k8s::pod_name;
 
 impl Anonymizer {
-    /// A pseudonym for a namespace, a node, a user, a group, or an object other than a pod.
+    /// Returns a pseudonym for a namespace, a node, a user, a group, or an object other than a pod.
     pub(super) fn name(&self, name: &str) -> String {
         if name.is_empty() || public::is_name(name) {
             return name.to_owned();
@@ -19,7 +19,8 @@ impl Anonymizer {
         }
     }
 
-    /// A pseudonym for a pod. Generated suffixes keep their form, because kubetoll finds workloads by them.
+    /// Returns a pseudonym for a pod. Generated suffixes keep their format, because kubetoll uses them to find the
+    /// workload.
     pub(super) fn pod(&self, pod: &str) -> String {
         let workload = pod_name::workload(pod);
         let mut out = self.name(workload);
@@ -37,12 +38,12 @@ impl Anonymizer {
         out
     }
 
-    /// A pseudonym for the name of an object of this resource.
+    /// Returns a pseudonym for the name of an object of this resource.
     pub(super) fn object(&self, group: &str, resource: &str, name: &str) -> String {
         if group.is_empty() && resource == "pods" { self.pod(name) } else { self.name(name) }
     }
 
-    /// A pseudonym for a user or a group.
+    /// Returns a pseudonym for a user or a group.
     pub(super) fn user(&self, name: &str) -> String {
         if name.is_empty() || public::is_system(name) {
             return name.to_owned();
@@ -62,7 +63,7 @@ impl Anonymizer {
         self.name(name)
     }
 
-    /// A pseudonym for an API group.
+    /// Returns a pseudonym for an API group.
     pub(super) fn group(&self, group: &str) -> String {
         if public::is_group(group) || self.configured.contains(group) {
             group.to_owned()
@@ -71,7 +72,7 @@ impl Anonymizer {
         }
     }
 
-    /// A pseudonym for a resource of an API group.
+    /// Returns a pseudonym for a resource of an API group.
     pub(super) fn resource(&self, group: &str, resource: &str) -> String {
         let is_public = public::is_group(group) && public::is_resource(resource);
         let name = if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") };
@@ -90,7 +91,7 @@ impl Anonymizer {
         }
     }
 
-    /// A pseudonym for an API version.
+    /// Returns a pseudonym for an API version.
     pub(super) fn version(&self, version: &str) -> String {
         if version.is_empty() || public::is_version(version) {
             version.to_owned()

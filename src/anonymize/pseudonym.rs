@@ -6,7 +6,7 @@ use siphasher::sip128::{Hasher128, SipHasher24};
 
 use super::Anonymizer;
 
-/// The secret key of the hashes. Without it nobody can check a guessed name against its pseudonym.
+/// The secret key of the hashes. Without the key, nobody can check whether a guessed name belongs to a pseudonym.
 #[derive(Clone)]
 pub struct Key([u8; 16]);
 
@@ -17,10 +17,10 @@ impl std::fmt::Debug for Key {
 }
 
 impl Key {
-    /// Shortest secret, in bytes. A key is as long.
+    /// The minimum length of a secret, in bytes. A key has the same length.
     pub const SHORTEST: usize = 16;
 
-    /// A random key for one run.
+    /// Creates a random key for one run.
     #[must_use]
     pub fn random() -> Self {
         // `RandomState` seeds its hashes with the system's random numbers.
@@ -32,23 +32,22 @@ impl Key {
         Self(key)
     }
 
-    /// The key for a secret. Key derivation is fast and does not slow down guesses, so the secret must be random. The
-    /// command refuses secrets of fewer than [`Key::SHORTEST`] bytes.
+    /// Derives the key from a secret. Key derivation is fast and does not slow down guesses, so the secret must be
+    /// random. The command refuses secrets of fewer than [`Key::SHORTEST`] bytes.
     #[must_use]
     pub fn from_secret(secret: &[u8]) -> Self {
         Self(SipHasher24::new_with_key(b"kubetoll pseudo.").hash(secret).as_bytes())
     }
 
-    /// The key for a text.
     #[must_use]
     pub fn from_text(text: &str) -> Self {
         Self::from_secret(text.as_bytes())
     }
 }
 
-/// Letters of a pseudonym. Each carries 4.7 bits.
+/// The number of letters of a pseudonym. Each letter carries 4.7 bits.
 const WORD: usize = 12;
-/// Letters and digits of suffixes that Kubernetes generates.
+/// The letters in suffixes that Kubernetes generates.
 const LETTERS: &[u8; 20] = b"bcdfghjklmnpqrstvwxz";
 const DIGITS: &[u8; 7] = b"2456789";
 
@@ -73,8 +72,8 @@ impl Anonymizer {
         (self.hash(5, text) & 0x7fff_ffff) as u32
     }
 
-    /// A pseudonym of lowercase letters. It is valid as a DNS label, a path segment, a label key and a product, and
-    /// never looks like a generated name.
+    /// Returns a pseudonym of lowercase letters. It is valid as a DNS label, a path segment, a label key and a product.
+    /// It never looks like a generated name.
     pub(super) fn word(&self, text: &str) -> String {
         let mut hash = self.hash(0, text);
         let mut letter = || {
@@ -90,18 +89,18 @@ impl Anonymizer {
         format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
     }
 
-    /// Four groups of an IPv6 address.
+    /// Returns four groups of an IPv6 address.
     pub(super) fn groups(&self, text: &str) -> [u16; 4] {
         let hash = self.hash(2, text);
         [0, 16, 32, 48].map(|shift| (hash >> shift & 0xffff) as u16)
     }
 
-    /// Replaces a generated suffix by another of the same length: letters by letters, digits by digits. Each new
-    /// character depends on all others and on the text before. Different suffixes stay different.
+    /// Replaces a generated suffix with another of the same length: letters with letters, digits with digits. Each new
+    /// character depends on all other characters and on the text before the suffix. Different suffixes stay different.
     pub(super) fn generated(&self, before: &str, ending: &str) -> String {
         let all_digits = ending.bytes().all(|byte| byte.is_ascii_digit());
-        // A suffix of digits only is a time in minutes or seconds. Others use only digits that do not look like
-        // letters.
+        // A suffix of only digits is a time in minutes or seconds, with any digits. Other suffixes use only digits that
+        // do not look like letters.
         let digits = if all_digits && matches!(ending.len(), 8 | 10) { &b"0123456789"[..] } else { DIGITS };
         let mut bytes = ending.as_bytes().to_vec();
         for at in (0..bytes.len()).chain(0..bytes.len()).chain(0..bytes.len()) {
@@ -116,9 +115,9 @@ impl Anonymizer {
         bytes.into_iter().map(char::from).collect()
     }
 
-    /// Replaces a pod's number of one to four digits. Different numbers of a workload stay different.
+    /// Replaces an ordinal of one to four digits in a pod's name. Different ordinals of a workload stay different.
     pub(super) fn ordinal(&self, before: &str, text: &str) -> String {
-        // Index of the first text of each length, among all texts of one to four digits.
+        // For each length: the index of its first text, among all texts of one to four digits.
         const STARTS: [u32; 5] = [0, 10, 110, 1_110, 11_110];
         let of = |text: &str| Some(STARTS[..4].get(text.len().checked_sub(1)?)? + text.parse::<u32>().ok()?);
         let Some(mut number) = of(text) else { return self.word(text) };

@@ -1,5 +1,5 @@
-//! Public names, which are kept: Kubernetes' own, and those by which kubetoll recognizes products. Some verdicts and
-//! rules depend on them.
+//! Public names, which an extract keeps: Kubernetes' own names, and names from which kubetoll recognizes products. Some
+//! verdicts and rules depend on them.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -86,7 +86,7 @@ const SYSTEM: &[&str] = &[
     "system:volume-scheduler",
 ];
 
-/// API groups besides the built-in ones: SIGs define them, or verdicts depend on them.
+/// API groups that are kept in addition to the built-in ones. Either a SIG defines them, or a verdict depends on them.
 const GROUPS: &[&str] = &[
     "custom.metrics.k8s.io",
     "external.metrics.k8s.io",
@@ -95,7 +95,7 @@ const GROUPS: &[&str] = &[
     "snapshot.storage.k8s.io",
 ];
 
-/// Resources of these API groups.
+/// Resources of the API groups that are kept.
 const RESOURCES: &[&str] = &[
     "apiservices",
     "bindings",
@@ -228,7 +228,7 @@ const PATH: &[&str] = &[
     "version",
 ];
 
-/// Enumerated values of fields.
+/// Field values from a fixed list, such as an object's phase.
 const FIELD_VALUES: &[&str] = &[
     "DaemonSet",
     "Deployment",
@@ -296,7 +296,8 @@ pub(super) fn is_apf(name: &str) -> bool {
     APF.contains(&name)
 }
 
-/// Splits a name by the star of a product's pattern: the text before it, at it, and after it.
+/// Splits a name that matches a product's pattern: the text before the `*`, the text that the `*` matches, and the text
+/// after it.
 pub(super) fn around_star(name: &str) -> Option<(&'static str, &str, &'static str)> {
     PRODUCTS.1.iter().find_map(|glob| {
         let (before, behind) = glob.split_once('*')?;

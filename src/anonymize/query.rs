@@ -1,4 +1,4 @@
-//! Anonymizes queries. Keys that the server knows stay, with equivalent values; all others become pseudonyms.
+//! Anonymizes queries. Keys that the server knows stay, with equivalent values; all other keys become pseudonyms.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -7,7 +7,7 @@ use super::Anonymizer;
 use crate::k8s::list_options::{is_known_key, similar_list_option};
 use crate::k8s::{ContinueToken, go_duration, go_url};
 
-/// The API's keys for requests other than reads.
+/// The API's keys for requests that are not reads.
 const OTHER_KEYS: [&str; 18] = [
     "command",
     "container",
@@ -29,7 +29,7 @@ const OTHER_KEYS: [&str; 18] = [
     "tty",
 ];
 
-/// The API's own values.
+/// Values that the API defines.
 const VALUES: [&str; 18] = [
     "",
     "0",
@@ -82,7 +82,7 @@ impl Anonymizer {
         go_url::query_pairs(query).map(one).collect::<Vec<String>>().join("&")
     }
 
-    /// Keeps the API's words. Also keeps the number or duration of a key that takes one.
+    /// Keeps words of the API, and the number or duration of a key that takes one. Replaces any other value.
     fn value(&self, key: &str, value: &str) -> String {
         let meant = similar_list_option(key).unwrap_or(key);
         let is_number = NUMERIC.contains(&meant)

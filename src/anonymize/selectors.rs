@@ -1,4 +1,4 @@
-//! Anonymizes label and field selectors. Their form and their field names stay; labels and values do not.
+//! Anonymizes label and field selectors. Their structure and field names stay; labels and values do not.
 
 use super::{Anonymizer, public};
 use crate::apiserver::resources::{FieldLabel, field_label, is_built_in_group};
@@ -41,7 +41,7 @@ impl Anonymizer {
         if label_selector_is_valid(&out) { out } else { self.word(text) }
     }
 
-    /// Anonymizes a field selector. The result selects by the same kinds of fields.
+    /// Anonymizes a field selector. The result has the same kinds of fields.
     pub(super) fn field_selector(&self, text: &str, group: &str, resource: &str) -> String {
         if text.is_empty() {
             return String::new();
@@ -68,7 +68,7 @@ impl Anonymizer {
         if value.is_empty() || matches!(value, "." | "..") || public::is_field_value(value) {
             return value.to_owned();
         }
-        // An object's name cannot contain these characters. The server then ignores the selector's name.
+        // An object's name cannot contain these characters. So the server ignores the name in the selector.
         match value {
             value if value.contains(['/', '%']) => format!("{}/x", self.word(value)),
             value if is_pod => self.pod(value),

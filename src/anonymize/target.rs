@@ -11,7 +11,7 @@ impl Anonymizer {
         }
         let (path, query) = go_url::split_target(uri);
         let Some(decoded) = go_url::unescape_path(path) else {
-            // The server cannot decode the target, so the result is undecodable too.
+            // The server cannot decode the target, so the result cannot be decoded either.
             return format!("/{}/%zz", self.word(path));
         };
         let (path, group, resource) = self.path(&decoded);
@@ -19,7 +19,7 @@ impl Anonymizer {
         if query.is_empty() { path } else { format!("{path}?{query}") }
     }
 
-    /// The anonymized path, and the API group and the resource in it.
+    /// Returns the anonymized path, and the API group and the resource in the path.
     fn path(&self, path: &str) -> (String, String, String) {
         let inner = path.trim_matches('/');
         let (start, end) =
@@ -99,7 +99,7 @@ mod tests {
         Some(format!("{shape:?}"))
     }
 
-    /// The request shape, without the names of custom resources.
+    /// Returns the request shape without the names of custom resources.
     fn shape(target: &str) -> Option<String> {
         let parsed = ParsedTarget::parse(target)?;
         let shape = RequestShape::new(Method::Get, &parsed.path, &parsed.options);

@@ -1,4 +1,5 @@
-//! Anonymizes user agents: the product is judged the same; version and comments of known forms stay.
+//! Anonymizes user agents. The verdicts and rules for the product stay the same; a version and comments of known
+//! formats stay.
 
 use std::sync::LazyLock;
 
@@ -10,7 +11,7 @@ use crate::k8s::{Library, identity};
 use crate::products;
 use crate::rules::programs::names_kind_or_library;
 
-/// Everything in a user agent that verdicts, rules and advice depend on.
+/// Everything in a user agent that affects verdicts, rules or advice.
 #[derive(Debug, PartialEq, Eq)]
 struct AgentTraits {
     form: AgentForm,
@@ -32,7 +33,7 @@ impl AgentTraits {
     }
 }
 
-/// Prefixes of library and tool names that advice depends on.
+/// The prefixes of library and tool names that affect advice.
 const STARTS: [&str; 40] = [
     "__debug_bin",
     ".net",
@@ -107,7 +108,7 @@ const NAMES: [&str; 27] = [
     "argocd-application-controller",
 ];
 
-/// Names of components in the control plane's binaries.
+/// The names of components that are part of the control plane's binaries.
 const COMPONENTS: [&str; 8] = [
     "cloud-controller-manager",
     "controller-discovery",
@@ -120,8 +121,8 @@ const COMPONENTS: [&str; 8] = [
 ];
 
 impl Anonymizer {
-    /// Anonymizes a user agent. Only a public product name stays. A private one keeps at most the prefix that decides
-    /// how it is judged.
+    /// Anonymizes a user agent. Only a public product name stays. A private name keeps at most the prefix that affects
+    /// verdicts, rules or advice.
     pub(super) fn user_agent(&self, agent: &str) -> String {
         let product = AgentProduct::from_user_agent(agent);
         if agent.is_empty() {
@@ -155,7 +156,7 @@ impl Anonymizer {
         others.find(|other| AgentTraits::new(other) == judged).unwrap_or_else(|| behind(&word))
     }
 
-    /// The version and the comments, if they have known forms. `rest` is the text after the product.
+    /// Returns the version and the comments, if they have known formats. `rest` is the text after the product.
     fn behind_product(&self, product: &str, rest: &str) -> String {
         let whole = format!("{product}{rest}");
         let version = stated_version(&whole, product);
@@ -194,7 +195,7 @@ impl Anonymizer {
         out
     }
 
-    /// The commit of a Go program. For the control plane also the component that sends the request.
+    /// Returns the commit of a Go program. For the control plane, also returns the component that sends the request.
     fn commit(&self, text: &str, is_control_plane: bool) -> String {
         let (commit, component) = text.split_once('/').unwrap_or((text, ""));
         // client-go shortens a commit to seven characters.
@@ -213,7 +214,8 @@ impl Anonymizer {
     }
 }
 
-/// The version's numbers with suffixes of known forms: `v1.30.4-eks-036c24b`, `1.2.0-rc.1`. Other text is dropped.
+/// Returns the version's numbers with suffixes of known formats: `v1.30.4-eks-036c24b`, `1.2.0-rc.1`. Drops all other
+/// text.
 fn plain_version(version: &str) -> &str {
     static VERSION: LazyLock<Regex> = LazyLock::new(|| {
         let pattern = concat!(
@@ -226,11 +228,11 @@ fn plain_version(version: &str) -> &str {
     });
     let Some(found) = VERSION.find(version) else { return "0" };
     let is_whole = version[found.end()..].is_empty();
-    // A known suffix that continues with other text is not a known suffix.
+    // A suffix is known only if no other text follows it.
     if is_whole { version } else { numbers(version) }
 }
 
-/// The numbers at a version's begin.
+/// Returns the numbers at the start of a version.
 fn numbers(version: &str) -> &str {
     static NUMBERS: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"^v?[0-9]{1,5}(\.[0-9]{1,5}){0,3}\b").expect("a pattern"));
