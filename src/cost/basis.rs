@@ -14,18 +14,18 @@ pub enum CostBasis {
         /// All requests.
         all: Box<Cost>,
     },
-    /// From the server's traces of slow requests, which count the objects of a response.
+    /// The number of objects in responses, from the server's traces of slow requests.
     TraceCounts {
         /// The counted responses.
         items: Items,
-        /// All requests, with and without a trace.
+        /// The number of all requests, with and without a trace.
         requests: u64,
     },
-    /// From limits that the server honored: an upper bound for the objects.
+    /// An upper bound for the objects, from limits that the server honored.
     PageLimits {
-        /// Objects in one response.
+        /// The maximum number of objects in one response.
         one: u64,
-        /// Objects in all responses.
+        /// The maximum number of objects in all responses.
         all: u64,
     },
     /// Only the latency is known.
@@ -33,7 +33,7 @@ pub enum CostBasis {
     Latency,
 }
 
-/// The requests of one shape, with what is known about their cost.
+/// The requests of one shape, with everything that is known about their cost.
 #[derive(Debug, Clone, Copy)]
 pub struct ShapeCost<'a> {
     pub requests: u64,
@@ -41,15 +41,15 @@ pub struct ShapeCost<'a> {
     pub work: Option<&'a Work>,
     /// The cost of all requests, from the inventory.
     pub cost: Option<&'a Cost>,
-    /// Objects in responses, from traces.
+    /// The number of objects in responses, from traces.
     pub items: Items,
     /// The honored limit; see [`super::page_limit`].
     pub page_limit: Option<u64>,
 }
 
 impl CostBasis {
-    /// Finds the best basis for the sum of all shapes. The inventory overrides traces. Limits count only if all shapes
-    /// have one; otherwise the sum has no upper bound.
+    /// Finds the best basis for the sum of all shapes. An inventory is better than traces. Limits are a basis only if
+    /// all shapes have a limit; otherwise the sum has no upper bound.
     #[must_use]
     pub fn new<'a>(parts: impl Iterator<Item = ShapeCost<'a>> + Clone) -> Self {
         let one = parts.clone().filter_map(|part| part.work).max();

@@ -23,7 +23,7 @@ const BYTES: &str = "bytesPerObject";
 struct InventoryReader<'a> {
     file: &'a str,
     errors: FileErrors,
-    /// Each entry with its line number.
+    /// The entries by resource, each with its line number.
     entries: BTreeMap<String, (InventoryEntry, u64)>,
 }
 
@@ -89,8 +89,8 @@ impl<'a> InventoryReader<'a> {
     }
 }
 
-/// Returns the column separator, if the text is CSV: the first line without a comment has a comma, a semicolon or a
-/// tab, and does not look like YAML. Spreadsheets write semicolons or tabs.
+/// Returns the column separator, or `None` if the text is not CSV. In CSV, the first line that is not a comment has a
+/// comma, a semicolon or a tab, and does not look like YAML. Spreadsheets write semicolons or tabs.
 pub(super) fn separator(text: &str) -> Option<char> {
     let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'))?;
     let is_yaml = first.contains(": ") || first.starts_with(['{', '[', '-']);
@@ -99,7 +99,7 @@ pub(super) fn separator(text: &str) -> Option<char> {
 
 /// Parses CSV.
 ///
-/// # Errors
+/// Returns all errors in the file.
 /// All errors in the file.
 pub(super) fn csv(
     file: &str,
@@ -188,7 +188,7 @@ fn row(
     let mut number = |column: Option<usize>, what: &str| {
         let (at, value) = field(column)?;
         let parsed = value.parse::<u64>().map_err(|_| value);
-        // An invalid number was reported already. The 0 avoids a second error about a missing number.
+        // The invalid number is already reported. The 0 avoids a second error about a missing number.
         reader.number(at, what, parsed).or(Some(0))
     };
     let objects = number(columns[1], OBJECTS);
@@ -199,7 +199,7 @@ fn row(
 
 /// Parses YAML: a map by resource, or a list with `resource` in each entry. Either can be below the key `resources`.
 ///
-/// # Errors
+/// Returns all errors in the file.
 /// All errors in the file.
 pub(super) fn yaml(file: &str, text: &str) -> Result<BTreeMap<String, InventoryEntry>, FileErrors> {
     let mut reader = InventoryReader::new(file);
@@ -240,7 +240,7 @@ fn entries(reader: &mut InventoryReader<'_>, node: YamlNode) {
     }
 }
 
-/// Parses the entry of a resource. Returns its name, too, if the entry has the key `resource`.
+/// Parses the entry of a resource. Also returns the resource's name if the entry has the key `resource`.
 fn entry(reader: &mut InventoryReader<'_>, node: YamlNode) -> (InventoryEntry, Option<String>) {
     let (mut entry, mut name) = (InventoryEntry::default(), None);
     let map = match node.content {

@@ -11,20 +11,19 @@ const MAX_TYPOS: usize = 2;
 /// Number and size of the objects of one resource.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct InventoryEntry {
-    /// Objects in all namespaces.
+    /// The number of objects in all namespaces.
     pub objects: Option<u64>,
-    /// Their mean size in etcd, in bytes.
+    /// The mean size of an object in etcd, in bytes.
     pub bytes_per_object: Option<u64>,
-    /// The server does not know the size (-1 in its metrics), so it estimates seats with [`LARGEST_OBJECT`].
+    /// The server does not know the size (its metrics show -1). It estimates seats with [`LARGEST_OBJECT`] instead.
     pub is_size_unknown_to_server: bool,
 }
 
-/// The inventory of a cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Inventory {
-    /// By the resource's name in reports: `pods`, `deployments.apps`.
+    /// The entries by the resource's name in reports: `pods`, `deployments.apps`.
     entries: BTreeMap<String, InventoryEntry>,
-    /// The resource names that a person wrote, so that they may be misspelled.
+    /// The resource names from hand-written files. They may be misspelled.
     hand_written: BTreeSet<String>,
     /// The files of the inventory.
     pub files: Vec<InventoryFile>,
@@ -41,12 +40,11 @@ pub struct InventoryFile {
     pub notes: Vec<String>,
 }
 
-/// The format of an inventory file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InventoryFormat {
-    /// The apiserver's `/metrics`.
+    /// The output of the apiserver's `/metrics`.
     Metrics,
-    /// `resource,objects,bytesPerObject`.
+    /// CSV with the columns `resource,objects,bytesPerObject`.
     Csv,
     /// A YAML map by resource, with the keys of the CSV.
     Yaml,
@@ -81,7 +79,7 @@ impl Inventory {
             }
             let own = self.entries.entry(resource).or_default();
             own.objects = new.objects.or(own.objects);
-            // A size in a hand-written file says nothing about what the server knows.
+            // Only the metrics show whether the server knows the size. A hand-written size does not.
             if is_metrics && (new.bytes_per_object.is_some() || new.is_size_unknown_to_server) {
                 own.is_size_unknown_to_server = new.is_size_unknown_to_server;
             }
@@ -106,7 +104,7 @@ impl Inventory {
         self.hand_written.iter().find(is_near).map(String::as_str)
     }
 
-    /// Returns the numbers that the server estimates seats with.
+    /// Returns the numbers from which the server estimates seats.
     #[must_use]
     pub fn stored(&self, resource: &str) -> Option<StoredObjects> {
         let entry = self.entry(resource);

@@ -1,15 +1,16 @@
 //! Parses the metrics that count objects from the apiserver's `/metrics` (Prometheus text format).
 //!
-//! Only four metrics with at most two labels of some 20,000 lines matter; all other lines are skipped. No crate fits
-//! (November 2026): those for this format are unmaintained or silently drop invalid lines, and none reports the line.
+//! Of some 20,000 lines, only those of four metrics matter, which have at most two labels. All other lines are skipped.
+//! No crate fits (November 2026): the crates for this format are unmaintained or silently drop invalid lines, and none
+//! reports the line.
 
 use std::collections::BTreeMap;
 
 use super::inventory::InventoryEntry;
 
-/// How many invalid lines a message lists.
+/// The maximum number of invalid lines that a message lists.
 const MAX_LINES: usize = 3;
-/// How many resources a note names.
+/// The maximum number of resources that a note names.
 const MAX_NAMES: usize = 6;
 /// The metric with the size of all objects of a resource, in bytes (1.34 and later).
 const SIZE: &str = "apiserver_resource_size_estimate_bytes";
@@ -23,14 +24,15 @@ pub(super) struct Metrics {
     pub(super) notes: Vec<String>,
 }
 
-/// The value of a sample. -1 means that the server failed to count.
+/// The value of a metric. -1 means that the server failed to count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Sample {
     Failed,
     Value(u64),
 }
 
-/// Whether a text is in the metrics format: it has a `# HELP` or `# TYPE` line, or one of the metrics.
+/// Whether a text is in the metrics format: it has a `# HELP` or `# TYPE` line, or one of the metrics that count
+/// objects.
 pub(super) fn is_metrics(text: &str) -> bool {
     text.lines().map(str::trim_start).any(|line| {
         line.starts_with("# HELP ")
@@ -43,7 +45,7 @@ fn is_ours(name: &str) -> bool {
     name == SIZE || COUNTS.contains(&name)
 }
 
-/// Parses metrics. A federated dump has one value for each server; the largest one counts.
+/// Parses metrics. A federated dump has one value from each server; the largest value counts.
 ///
 /// # Errors
 /// The text has none of the metrics, or no valid number. Each error has a line number, counted from 1.
@@ -144,7 +146,7 @@ fn some_of(names: &[impl AsRef<str>]) -> String {
     format!("{}{more}", first.join(", "))
 }
 
-/// The errors of metrics without a valid number, for the first lines.
+/// Returns the errors for metrics without a valid number. They name the first lines only.
 fn without_number(unread: &[u64], without: &[u64]) -> Vec<(u64, String)> {
     let invalid = "not a valid sample; write it as apiserver_storage_objects{resource=\"pods\"} 100";
     let failed =

@@ -14,9 +14,9 @@ pub struct Minute {
     pub etcd_bytes: u64,
     /// Objects that etcd reads.
     pub etcd_objects: u64,
-    /// Objects that the apiserver scans.
+    /// Objects that the apiserver scans to find the objects of the response.
     pub filtered_objects: u64,
-    /// Bytes that clients received at most.
+    /// An upper bound for the bytes that clients received.
     pub received_bytes: u64,
 }
 
@@ -29,7 +29,7 @@ impl Merge for Minute {
     }
 }
 
-/// Costs by minute, or by wider windows if a timeline has them.
+/// Costs by minute, or by wider windows if a timeline has wider windows.
 #[derive(Debug, Clone, Default)]
 pub struct Minutes {
     /// By window number: minutes since 1970, divided by the width.
@@ -41,7 +41,7 @@ pub struct Minutes {
 }
 
 impl Minutes {
-    /// Adds requests that cost `work` each. `windows` counts those with a known time; `requests` counts all.
+    /// Adds `requests` requests that cost `work` each. `windows` has the times of those whose time is known.
     pub fn add(&mut self, windows: &Windows, requests: u64, work: &Work) {
         let costs = |count: u64| {
             let of = |number: Option<u64>| number.unwrap_or(0).saturating_mul(count);
@@ -79,17 +79,17 @@ impl Minutes {
         1 << self.shift
     }
 
-    /// The windows with reads from etcd, in time order: start in microseconds since 1970, and cost.
+    /// Returns the windows with reads from etcd, in order of time: the start in microseconds since 1970, and the cost.
     pub fn with_reads(&self) -> impl Iterator<Item = (i64, &Minute)> {
         let start = |window: i64| (window << self.shift) * 60_000_000;
         let reads = self.windows.iter().filter(|(_, minute)| minute.etcd_objects > 0);
         reads.map(move |(window, minute)| (start(*window), minute))
     }
 
-    /// The window in which etcd read the most, measured in `unit`. Of equal windows, the first one.
+    /// Finds the window in which etcd read the most, measured in `unit`. If several are equal, returns the first.
     #[must_use]
     pub fn peak(&self, unit: Unit) -> Option<(i64, &Minute)> {
-        // max_by_key returns the last of equal elements, so the order is reversed.
+        // Reverses the order, because max_by_key returns the last of equal elements.
         let all: Vec<(i64, &Minute)> = self.with_reads().collect();
         all.into_iter().rev().max_by_key(|(_, minute)| match unit {
             Unit::Bytes => (minute.etcd_bytes, minute.etcd_objects),

@@ -23,13 +23,13 @@ use std::borrow::Cow;
 
 use crate::files::{FileErrors, FilePosition};
 
-/// The maximum size of an inventory file, in bytes: a hundred times the metrics of a large cluster.
+/// The maximum size of an inventory file, in bytes: a hundred times the size of a large cluster's metrics.
 pub const MAX_INVENTORY_BYTES: u64 = 256 << 20;
 
-/// Adds a file to an inventory. The content of the file shows its format.
+/// Parses a file and adds its entries to an inventory. Detects the format from the file's content.
 ///
 /// # Errors
-/// All errors in the file.
+/// Returns all errors in the file.
 pub fn read(inventory: &mut Inventory, file: &str, bytes: &[u8]) -> Result<(), FileErrors> {
     let error = |message: String| {
         let mut errors = FileErrors::default();

@@ -8,7 +8,7 @@ use crate::apiserver::resources::is_connection;
 use crate::apiserver::{LimitVerdict, Reason, RequestShape, ServedFrom, Server, Target, Verdict};
 use crate::k8s::{Scope, Verb};
 
-/// The reads of etcd for a page with a selector. [`RANGE_READS_NOTE`] explains it.
+/// The number of reads from etcd for a page with a selector. [`RANGE_READS_NOTE`] explains it.
 const RANGE_READS: &str = "n range reads";
 /// The explanation of "n range reads".
 pub const RANGE_READS_NOTE: &str = "n range reads: etcd knows no selectors. The server reads page after page until \
@@ -63,7 +63,7 @@ struct Outline<'a> {
 }
 
 impl Outline<'_> {
-    /// The objects in the namespace or cluster, minus earlier pages.
+    /// Describes the objects in the namespace or cluster. Omits those of earlier pages.
     fn whole(&self) -> String {
         let is_namespace = is_in_namespace(self.server, self.options, self.scope);
         let whole = if is_namespace { "the namespace" } else { "everything" };
@@ -103,7 +103,7 @@ impl Outline<'_> {
         }
     }
 
-    /// The scan of the watch cache. A limit does not shorten it.
+    /// Describes the scan of the watch cache. A limit does not shorten it.
     fn through_cache(&self) -> String {
         let has_index = self.options.narrows == Narrows::ToNode && !is_snapshot(self.verdict);
         if has_index {

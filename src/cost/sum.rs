@@ -51,13 +51,13 @@ impl Merge for Sum {
 /// The cost of many requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// Read from etcd.
+    /// What etcd reads.
     pub etcd: Sum,
-    /// Decoded by the apiserver.
+    /// What the apiserver decodes.
     pub decoded: Sum,
-    /// Scanned by the apiserver.
+    /// What the apiserver scans to find the objects of the responses.
     pub filtered: Sum,
-    /// Received by clients, at most.
+    /// An upper bound for what clients receive.
     pub received: Sum,
     /// Total seats, over requests whose seats are known.
     pub seats: u64,
@@ -66,7 +66,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// The cost of `requests` requests that cost `work` each.
+    /// Returns the cost of `requests` requests that cost `work` each.
     #[must_use]
     pub fn new(work: &Work, requests: u64) -> Self {
         let seats = work.seats.filter(|_| requests > 0).unwrap_or(0);
@@ -80,8 +80,8 @@ impl Cost {
         }
     }
 
-    /// Whether the sums omit some requests, so that they are lower bounds. Unknown bytes matter only if the inventory has
-    /// any size.
+    /// Whether the sums omit some requests, so that they are lower bounds. Unknown bytes matter only if the inventory
+    /// has a size for any resource.
     #[must_use]
     pub fn is_lower_bound(&self, has_sizes: bool) -> bool {
         let lacks =

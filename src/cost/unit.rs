@@ -2,7 +2,7 @@
 
 use super::sum::{Cost, Sum};
 
-/// The unit of a comparison. A report uses one unit for all costs.
+/// The unit in which a report compares costs. All costs of a report have the same unit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Unit {
     #[default]
@@ -12,7 +12,8 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Chooses the unit that all costs have. Requests with an unknown object count do not matter: they have neither.
+    /// Chooses a unit that all costs have. Ignores requests with an unknown object count, because they have neither
+    /// unit.
     #[must_use]
     pub fn for_costs<'a>(mut costs: impl Iterator<Item = &'a Cost>, has_sizes: bool) -> Self {
         let lacks_sizes = |sum: Sum| sum.without_bytes > sum.without_objects;
@@ -38,7 +39,8 @@ impl Unit {
 }
 
 impl Cost {
-    /// The load on the control plane: read from etcd, plus scanned by the apiserver, plus sent at most.
+    /// Returns the load on the control plane: what etcd reads, plus what the apiserver scans, plus an upper bound for
+    /// what it sends.
     #[must_use]
     pub fn handled(&self, unit: Unit) -> u64 {
         [self.etcd, self.filtered, self.received]

@@ -24,7 +24,7 @@ pub enum Bound {
     AtMost,
     /// A mean, assuming an even spread over namespaces or nodes.
     Mean,
-    /// An estimate from the number of object names in the log for each namespace.
+    /// An estimate. Namespaces are weighted by the number of their object names in the log.
     Estimate,
 }
 
@@ -46,7 +46,7 @@ impl Bound {
 pub struct Amount {
     /// The number of objects; `None` if the inventory lacks the resource.
     pub objects: Option<u64>,
-    /// Their bytes in etcd; `None` if the inventory lacks the resource or its size.
+    /// The size of these objects in etcd, in bytes; `None` if the inventory lacks the resource or its size.
     pub bytes: Option<u64>,
     /// The precision of both numbers.
     pub bound: Bound,
@@ -56,7 +56,7 @@ impl Amount {
     const NONE: Self = Self { objects: Some(0), bytes: Some(0), bound: Bound::Exact };
     const UNKNOWN: Self = Self { objects: None, bytes: None, bound: Bound::Exact };
 
-    /// Limits the amount to `other`.
+    /// Returns the smaller one of this amount and `other`.
     fn within(self, other: Self) -> Self {
         if self.objects > other.objects && other.objects.is_some() {
             Self { bound: self.bound.max(other.bound), ..other }
@@ -69,13 +69,13 @@ impl Amount {
 /// The cost of one request. The derived order puts cheaper requests first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Work {
-    /// Read from etcd.
+    /// What etcd reads.
     pub etcd: Amount,
-    /// Decoded by the apiserver: the objects from etcd.
+    /// What the apiserver decodes: the objects from etcd.
     pub decoded: Amount,
-    /// Scanned by the apiserver to find the objects of the response.
+    /// What the apiserver scans to find the objects of the response.
     pub filtered: Amount,
-    /// Received by the client, at most.
+    /// An upper bound for what the client receives.
     pub received: Amount,
     /// Seats of API Priority and Fairness.
     pub seats: Option<u64>,
@@ -84,7 +84,7 @@ pub struct Work {
 impl Work {
     const NONE: Self = Self::all(Amount::NONE);
 
-    /// The cost of one LIST of a herd.
+    /// Converts the cost to that of one LIST of a herd.
     #[must_use]
     pub fn list_cost(&self) -> ListCost {
         ListCost {
@@ -96,8 +96,8 @@ impl Work {
         }
     }
 
-    /// The mean cost of one page, if `lists` paginated LISTs with a selector have `pages` pages. One page can read the
-    /// whole rest of the collection, but all pages of a LIST together read it about once.
+    /// Returns the mean cost of one page if `lists` paginated LISTs with a selector have `pages` pages in total. One
+    /// page can read the whole rest of the collection, but all pages of a LIST together read the collection about once.
     #[must_use]
     pub fn as_page(&self, lists: u64, pages: u64) -> Self {
         let share = |amount: Amount| {
@@ -116,7 +116,7 @@ impl Work {
         Self { etcd, decoded: etcd, filtered: etcd, received, seats: self.seats }
     }
 
-    /// The cost if the server fails with 5xx: etcd may have read everything, and the client receives nothing.
+    /// Returns the cost if the server fails with 5xx. etcd may have read everything, and the client receives nothing.
     #[must_use]
     pub fn failed(&self) -> Self {
         let at_most = |amount: Amount| Amount { bound: amount.bound.max(Bound::AtMost), ..amount };
@@ -127,7 +127,6 @@ impl Work {
         Self { etcd, decoded: etcd, filtered: etcd, received: Amount::NONE, seats: self.seats }
     }
 
-    /// The cost is unknown.
     pub const UNKNOWN: Self = Self::all(Amount::UNKNOWN);
 
     const fn all(amount: Amount) -> Self {
@@ -139,7 +138,7 @@ impl Work {
 #[derive(Debug, Clone, Copy)]
 pub struct Prices<'a> {
     pub inventory: &'a Inventory,
-    /// The number of nodes in the log. Used if the inventory has no nodes.
+    /// The number of nodes in the log. It is used if the inventory has no nodes.
     pub nodes_in_log: u64,
 }
 
@@ -147,7 +146,7 @@ pub struct Prices<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NodeCount {
     pub count: u64,
-    /// The number is from the inventory; else it is from the log.
+    /// Whether the number is from the inventory. Otherwise it is from the log.
     pub is_in_inventory: bool,
 }
 
@@ -167,7 +166,7 @@ impl Prices<'_> {
         self.inventory.entry("namespaces").objects.filter(|count| *count > 0)
     }
 
-    /// The cost of a request that the server serves. `resource` is the resource's name in reports.
+    /// Returns the cost of a request that the server serves. `resource` is the resource's name in reports.
     #[must_use]
     pub fn work(
         &self,
@@ -179,7 +178,8 @@ impl Prices<'_> {
         self.work_in(server, shape, verdict, resource, None)
     }
 
-    /// As [`Prices::work`]. `part` is the share of the requested namespaces in the resource's objects, from the log.
+    /// As [`Prices::work`]. `part` is the share of the resource's objects in the requested namespaces, estimated from
+    /// the log.
     #[must_use]
     pub fn work_in(
         &self,
@@ -263,7 +263,7 @@ impl Pricing<'_> {
         Work { etcd, decoded: etcd, filtered: one, received: one, seats: None }
     }
 
-    /// All objects in the path's scope: the cluster or one namespace.
+    /// Returns the amount of all objects in the path's scope: the cluster or one namespace.
     fn whole(&self, scope: Scope) -> Amount {
         let objects = self.entry.map(|stored| stored.objects);
         let in_namespace = is_in_namespace(self.server, self.options, scope);
@@ -278,11 +278,11 @@ impl Pricing<'_> {
         }
     }
 
-    /// The pods of one node.
+    /// Returns the amount of pods on one node.
     fn node_pods(&self) -> Option<Amount> {
         let nodes = self.prices.nodes().filter(|_| self.options.narrows == Narrows::ToNode)?;
         let objects = self.entry.map(|stored| stored.objects.div_ceil(nodes.count));
-        // The log may not show all nodes. Then a node has fewer pods than this.
+        // The log may not show all nodes. Then the real mean is lower, so this is an upper bound.
         Some(self.amount(objects, if nodes.is_in_inventory { Bound::Mean } else { Bound::AtMost }))
     }
 
@@ -313,7 +313,7 @@ impl Pricing<'_> {
         if self.options.single == Single::KeyIfClusterScoped {
             whole.bound = whole.bound.max(Bound::AtMost);
         }
-        // A further page reads only the rest of the collection, so the whole is an upper bound.
+        // A later page reads only the rest of the collection, so the whole collection is an upper bound.
         let is_further = self.options.page != Page::First;
         let rest =
             Amount { bound: if is_further { whole.bound.max(Bound::AtMost) } else { whole.bound }, ..whole };
@@ -336,8 +336,8 @@ impl Pricing<'_> {
         Work { etcd, decoded: etcd, filtered, received, seats: None }
     }
 
-    /// The objects that the watch cache scans: those of an index, since 1.31 those of a namespace, else all. A limit does
-    /// not shorten the scan.
+    /// Returns the objects that the watch cache scans. These are the objects of an index; else, since 1.31, the objects
+    /// of the namespace; else all objects. A limit does not shorten the scan.
     fn through_cache(&self, rest: Amount) -> Amount {
         if let Some(node_pods) = self.node_pods().filter(|_| !is_snapshot(*self.verdict)) {
             return node_pods;
@@ -348,7 +348,7 @@ impl Pricing<'_> {
         self.amount(self.entry.map(|stored| stored.objects), Bound::Exact)
     }
 
-    /// The cost of the initial objects of a watch. The cost of its later events is unknown.
+    /// Returns the cost of the initial objects of a watch. The cost of later events is unknown.
     fn watch(&self, scope: Scope, from_etcd: bool) -> Work {
         if !begins_with_objects(self.options) {
             return Work::NONE;
@@ -402,7 +402,7 @@ pub fn reads_several_pages(options: &Options, verdict: &Verdict) -> bool {
     is_page && options.selects() && verdict.likely_served_from() == ServedFrom::Etcd
 }
 
-/// The maximum number of objects in a response, from the limit only. `None` if the request has no honored limit.
+/// Returns the maximum number of objects in a response, from the limit alone. `None` unless the server honors a limit.
 #[must_use]
 pub fn page_limit(options: &Options, verdict: &Verdict) -> Option<u64> {
     let is_page = verdict.limit == LimitVerdict::Honored && options.limit.is_page();
