@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::files::read_up_to;
 use crate::files::yaml::LONGEST;
 
-/// The embedded product files: name and text.
+/// The name and the text of each embedded product file.
 const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/products.in"));
 
 static PRODUCTS: LazyLock<Vec<Product>> = LazyLock::new(|| {
@@ -27,29 +27,30 @@ static PRODUCTS: LazyLock<Vec<Product>> = LazyLock::new(|| {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Product {
-    /// The name, in lower case with hyphens.
+    /// The product's name, in lower case with hyphens.
     pub name: String,
-    /// The name in texts for people.
+    /// The product's name in texts for people.
     pub title: String,
-    /// The kind of program.
     pub kind: Kind,
-    /// The client library that it uses, as named in rules.
+    /// The client library of the product, as named in rules.
     #[serde(default)]
     pub library: Option<String>,
-    /// Patterns of its user agents; `*` matches any text.
+    /// The patterns of the product's user agents; `*` matches any text.
     #[serde(default)]
     pub user_agents: Vec<String>,
-    /// Patterns of its default ServiceAccounts, `namespace/name`. For products whose user agent does not identify them.
+    /// The patterns of the product's default ServiceAccounts, `namespace/name`. Used for products whose user agent does
+    /// not identify them.
     #[serde(default)]
     pub service_accounts: Vec<String>,
-    /// An example of its user agent. Required if `userAgents` is not empty.
+    /// An example of the product's user agent. Required if `userAgents` is not empty.
     #[serde(default)]
     pub example: Option<String>,
-    /// Where to check the user agent or the ServiceAccount. It is the source code that sets it, the file that names the
-    /// program (client-go sends the program's name by default), or an issue as `owner/repository#number`.
+    /// The place that confirms the user agent or the ServiceAccount. It is the source code that sets the user agent,
+    /// the file that names the program (client-go sends the program's name by default), or an issue as
+    /// `owner/repository#number`.
     #[serde(default)]
     pub seen_in: Option<String>,
-    /// Its settings that fix findings.
+    /// The product's settings that fix findings.
     #[serde(default)]
     pub fixes: Vec<Fix>,
 }
@@ -58,7 +59,7 @@ pub struct Product {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fix {
-    /// The names of the rules whose findings it fixes.
+    /// The names of the rules whose findings the setting fixes.
     pub causes: Vec<String>,
     /// The instruction for the user.
     pub text: String,
@@ -70,22 +71,22 @@ pub struct Fix {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// It runs permanently.
+    /// The product runs permanently.
     Controller,
-    /// It runs on each node.
+    /// The product runs on each node.
     NodeAgent,
-    /// It backs up objects from time to time.
+    /// The product backs up objects from time to time.
     Backup,
-    /// It runs and ends.
+    /// The product runs once and ends.
     Job,
-    /// It shows the cluster to many people.
+    /// The product shows the cluster to many people.
     Dashboard,
-    /// A person uses it interactively.
+    /// A person uses the product interactively.
     Tool,
 }
 
 impl Kind {
-    /// The value in the product files.
+    /// Returns the value in the product files.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -98,7 +99,7 @@ impl Kind {
         }
     }
 
-    /// Whether it runs and ends. Then a WATCH does not help it.
+    /// Whether the product runs once and ends. Then a WATCH does not help it.
     #[must_use]
     pub fn is_job(self) -> bool {
         matches!(self, Self::Backup | Self::Job)
@@ -115,7 +116,7 @@ pub enum RecognizedBy {
 }
 
 impl RecognizedBy {
-    /// The value in reports.
+    /// Returns the value in reports.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -129,7 +130,7 @@ impl Product {
     /// Parses a product file.
     ///
     /// # Errors
-    /// The first error in the file.
+    /// Returns the first error in the file.
     pub fn read(text: &str) -> Result<Self, String> {
         serde_saphyr::from_str(text).map_err(|error| error.to_string())
     }
@@ -140,17 +141,17 @@ impl Product {
         self.user_agents.iter().any(|pattern| matches(pattern, user_agent))
     }
 
-    /// Returns its setting for the findings of a rule.
+    /// Returns the product's setting that fixes findings of a rule.
     #[must_use]
     pub fn fix(&self, rule: &str) -> Option<&Fix> {
         self.fixes.iter().find(|fix| fix.causes.iter().any(|cause| cause == rule))
     }
 }
 
-/// The user's products and the embedded ones. Set only if the user has products.
+/// The user's products and the embedded products. Set only if the user has products.
 static WITH_OWN: OnceLock<Vec<Product>> = OnceLock::new();
 
-/// All products: the user's first, then the embedded ones by name.
+/// Returns all products: first the user's products, then the embedded products by name.
 #[must_use]
 pub fn all() -> &'static [Product] {
     WITH_OWN.get().unwrap_or(&PRODUCTS)
@@ -160,7 +161,7 @@ pub fn all() -> &'static [Product] {
 /// override embedded products of the same name. Call it before [`all`].
 ///
 /// # Errors
-/// A file cannot be read, or is not a valid product.
+/// Returns an error if a file cannot be read or is not a valid product.
 pub fn add(directories: &[PathBuf]) -> Result<(), String> {
     let mut own: Vec<Product> = Vec::new();
     for directory in directories.iter().map(|directory| directory.join("products")) {

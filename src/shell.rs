@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// Quotes a text as one shell word without a line break, even if a hostile client chose the text.
+/// Quotes a text as one shell word without a line break. A hostile client may have chosen the text.
 #[must_use]
 pub fn quoted(text: &str) -> String {
     let is_plain = |c: u8| {
@@ -12,7 +12,7 @@ pub fn quoted(text: &str) -> String {
         return text.to_owned();
     }
     if text.contains(char::is_control) {
-        // Octal escapes, and no quote inside. So a shell without $'…' still reads one word.
+        // Uses octal escapes and no quote inside. So even a shell without $'…' reads one word.
         let mut word = String::from("$'");
         for c in text.chars() {
             if matches!(c, '\'' | '\\') || c.is_control() {
@@ -36,7 +36,7 @@ pub fn option(name: &str, value: &str) -> String {
     format!("--{name}{separator}{}", quoted(value))
 }
 
-/// Formats a file name as a command-line argument, so that no name looks like an option.
+/// Formats a file name as a command-line argument. A name that looks like an option does not act as one.
 #[must_use]
 pub fn operand(file: &str) -> String {
     if file.starts_with('-') && file != "-" { quoted(&format!("./{file}")) } else { quoted(file) }

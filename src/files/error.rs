@@ -12,7 +12,7 @@ pub struct FilePosition {
 }
 
 impl FilePosition {
-    /// The first character.
+    /// The position of a file's first character.
     pub const START: Self = Self { line: 1, column: 1 };
 }
 
@@ -21,7 +21,7 @@ impl FilePosition {
 pub struct FileError {
     pub file: String,
     pub at: FilePosition,
-    /// The error and the expected value.
+    /// What is wrong, and what is expected.
     pub message: String,
 }
 
@@ -55,7 +55,7 @@ impl fmt::Display for FileErrors {
 
 impl std::error::Error for FileErrors {}
 
-/// `; did you mean 'x'?` if a known word is similar, else a list of the known words.
+/// Returns `; did you mean 'x'?` if a known word is similar to `word`, else a list of the known words.
 #[must_use]
 pub fn expected<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();

@@ -6,10 +6,10 @@ pub mod yaml;
 
 pub use error::{FileError, FileErrors, FilePosition, expected};
 
-/// Reads a file of at most `most` bytes. It stops there, because the file may be endless.
+/// Reads a file of at most `most` bytes. Never reads more, because the file may be endless.
 ///
 /// # Errors
-/// The file can't be read, or is longer.
+/// The file cannot be read, or is longer than `most`.
 pub fn read_up_to(path: &std::path::Path, most: usize) -> std::io::Result<Vec<u8>> {
     use std::io::Read;
 

@@ -1,4 +1,4 @@
-//! Output files that are still incomplete. If a signal ends the process, it removes them.
+//! Output files that are not complete yet. If a signal ends the process, the signal handler removes them.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -7,12 +7,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::{Builder, NamedTempFile};
 
-/// File names of partial files begin with this prefix and end with this suffix.
+/// The prefix and the suffix of the file names of partial files.
 const PREFIX: &str = ".kubetoll-";
 const SUFFIX: &str = ".partial";
 
-/// The partial files of this process. Locked while a file is created or renamed, so that the signal handler misses
-/// none.
+/// The partial files of this process. The lock is held while a file is created or renamed, so that the signal handler
+/// finds every file.
 static PARTIAL: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 fn partial() -> MutexGuard<'static, BTreeSet<PathBuf>> {
@@ -73,7 +73,7 @@ impl Drop for Partial {
 /// with `nohup`, stay ignored.
 ///
 /// # Errors
-/// The system refuses the handler or the thread.
+/// Returns an error if the system refuses the handler or the thread.
 #[cfg(unix)]
 pub fn remove_on_signals() -> io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -83,7 +83,7 @@ pub fn remove_on_signals() -> io::Result<()> {
         Signals::new([SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !ignored.contains(signal)))?;
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         if let Some(signal) = signals.forever().next() {
-            // Keeps the lock until the process ends, so that no new partial file appears.
+            // Holds the lock until the process ends, so that no new partial file appears.
             let partial = partial();
             for path in partial.iter() {
                 let _ = std::fs::remove_file(path);
@@ -101,7 +101,7 @@ pub fn remove_on_signals() -> io::Result<()> {
     Ok(())
 }
 
-/// The ignored signals according to Linux. On other systems, none.
+/// Returns the signals that the process ignores, from Linux' `/proc`. On other systems, returns none.
 #[cfg(unix)]
 fn ignored() -> Vec<i32> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -8,13 +8,13 @@ use serde_saphyr::Spanned;
 
 use super::error::{FileErrors, FilePosition};
 
-/// The maximum size of a rule or policy file in bytes, about twenty times the size of the embedded ones.
+/// The maximum size of a rule or policy file in bytes, about twenty times the size of kubetoll's own files.
 pub const LONGEST: usize = 256 << 10;
 
 /// A value and its position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct YamlNode {
-    /// The position of its first character.
+    /// The position of the value's first character.
     pub at: FilePosition,
     pub content: YamlValue,
 }
@@ -32,7 +32,7 @@ pub enum YamlValue {
 }
 
 impl YamlValue {
-    /// The type of the value, for messages.
+    /// Returns the type of the value, for messages.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -56,8 +56,7 @@ fn at<T>(spanned: &Spanned<T>) -> FilePosition {
     FilePosition { line: spanned.referenced.line().max(1), column: spanned.referenced.column().max(1) }
 }
 
-/// Parses a file of at most `longest` bytes. A file that is not YAML yields one error, because the position of
-/// further errors is unknown.
+/// Parses a file of at most `longest` bytes. Invalid YAML yields only one error, because the parser stops at the first.
 #[must_use]
 pub fn read(file: &str, text: &str, longest: usize, errors: &mut FileErrors) -> Option<YamlNode> {
     if text.len() > longest {
@@ -69,7 +68,7 @@ pub fn read(file: &str, text: &str, longest: usize, errors: &mut FileErrors) -> 
         return None;
     }
     let options = serde_saphyr::options! {
-        // The parser repeats the content of an anchor for each alias, so their number is limited.
+        // For each alias, the parser repeats the content of the anchor. This limits the total of the repeats.
         alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 1_000 },
     };
     match serde_saphyr::from_str_with_options::<Spanned<YamlValue>>(text, options) {
@@ -94,7 +93,7 @@ pub fn read(file: &str, text: &str, longest: usize, errors: &mut FileErrors) -> 
     }
 }
 
-/// Rewrites a message of the YAML library for authors of files. It removes hints for users of the library.
+/// Rewrites a message of the YAML library for a person who writes a file. Removes hints for programmers.
 fn for_authors(message: &str) -> String {
     if let Some(rest) = message.strip_prefix("duplicate mapping key: ") {
         let key = rest.split(',').next().unwrap_or(rest);
@@ -106,8 +105,8 @@ fn for_authors(message: &str) -> String {
     message.split(" at line ").next().unwrap_or(message).to_owned()
 }
 
-/// The position of a character in a scalar. For scalars in quotes or with escapes that are hard to map, it returns
-/// the start.
+/// Returns the position of a character in a scalar. Returns the start of the scalar if it is in quotes, or has escapes
+/// that are hard to map.
 #[must_use]
 pub fn inside(source: &str, start: FilePosition, text: &str, offset: usize) -> FilePosition {
     let Some(line) = source.lines().nth(usize::try_from(start.line).map_or(0, |line| line - 1)) else {
@@ -141,8 +140,8 @@ fn is_block(source: &str, line: u64) -> bool {
     marked.trim_end_matches(|c: char| c.is_ascii_digit() || "+-".contains(c)).ends_with(['|', '>'])
 }
 
-/// The position of a byte in a block scalar. Each line begins after the indentation of the first. One character of
-/// the text, a line feed or a space, separates two lines.
+/// Returns the position of a byte in a block scalar. Each line begins after the indentation of the first line. In the
+/// text, a line feed or a space separates two lines.
 fn inside_block(source: &str, start: FilePosition, text: &str, offset: usize) -> Option<FilePosition> {
     let indent = usize::try_from(start.column).ok()? - 1;
     let mut done = 0;
@@ -157,7 +156,7 @@ fn inside_block(source: &str, start: FilePosition, text: &str, offset: usize) ->
             return Some(FilePosition { line: number, column: across as u64 });
         }
         done += content.len();
-        // In a folded scalar, an empty line stands for the line feed of the line before.
+        // In a folded scalar, an empty line represents the line feed of the previous line.
         let is_parted = !content.is_empty() || rest.starts_with('\n');
         done += usize::from(is_parted && done < text.len());
     }
