@@ -1,4 +1,4 @@
-//! Resources and groups in the server's configuration. Verdicts depend on these names, and on those in the model.
+//! Resources and groups in the server's configuration. Verdicts depend on these names, and on the names in the model.
 
 use std::collections::HashSet;
 
@@ -15,14 +15,14 @@ pub struct ConfiguredNames {
     aggregated: HashSet<CompactString>,
 }
 
-/// The configuration of a resource. If several values apply, the first one wins.
+/// The configuration of a resource. If several values apply, the first value wins.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Configured {
-    /// An aggregated API server serves its group.
+    /// An aggregated API server serves the resource's group.
     Aggregated,
-    /// It has no watch cache.
+    /// The resource has no watch cache.
     Uncached,
-    /// The configuration does not mention it.
+    /// The configuration does not mention the resource.
     #[default]
     Nothing,
 }

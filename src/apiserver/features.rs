@@ -16,22 +16,24 @@ pub enum Gate {
     ConsistentListFromCache,
     /// KEP-4988: a snapshot of the watch cache serves a LIST at an exact revision.
     ListFromCacheSnapshot,
-    /// KEP-3157: `sendInitialEvents`.
+    /// KEP-3157: a WATCH with `sendInitialEvents` begins with the existing objects.
     WatchList,
-    /// API Priority and Fairness estimates the seats of a LIST from the size of its objects. Changes only the seats.
+    /// API Priority and Fairness estimates the seats of a LIST from the size of its objects. The gate affects only the
+    /// seats.
     SizeBasedListCostEstimate,
-    /// A WATCH without resourceVersion opens a watch in etcd. In three ranges of patches it is always on, without a gate.
+    /// A WATCH without resourceVersion opens a watch in etcd. In three ranges of patches, the server always does this,
+    /// without a gate.
     WatchFromStorageWithoutResourceVersion,
 }
 
 /// The state of a gate in one version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GateState {
-    /// The gate can be set. This is its default.
+    /// The gate can be set. The value is its default.
     Default(bool),
-    /// The gate exists, but cannot be set. This is its value.
+    /// The gate exists but cannot be set. The value is fixed.
     Locked(bool),
-    /// The gate does not exist. The server behaves as with this value.
+    /// The gate does not exist. The server behaves as if the gate had this value.
     Absent(bool),
 }
 
@@ -46,7 +48,7 @@ impl Gate {
         Self::WatchFromStorageWithoutResourceVersion,
     ];
 
-    /// The name in `--feature-gates` of kube-apiserver.
+    /// Returns the name in `--feature-gates` of kube-apiserver.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -111,8 +113,8 @@ impl Gate {
 }
 
 impl Gate {
-    /// Returns the stage of the gate in `version`; `None` if it is GA, deprecated or absent. The model has no locked
-    /// alpha or beta gate.
+    /// Returns the stage of the gate in `version`. `None` if the gate is GA, deprecated or absent. No alpha or beta
+    /// gate of the model is locked.
     fn stage(self, version: KubeVersion) -> Option<GateStage> {
         if !matches!(self.state(version), GateState::Default(_)) {
             return None;
@@ -129,21 +131,21 @@ impl Gate {
     }
 }
 
-/// A stage of gates. One name sets all gates of a stage.
+/// A stage of gates. One name in `--feature-gates` sets all gates of a stage.
 ///
 /// Source: k8s.io/component-base `featuregate/feature_gate.go:setUnsetAlphaGates`, `setUnsetBetaGates`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum GateStage {
-    /// `AllAlpha`.
+    /// Alpha gates, set with `AllAlpha`.
     Alpha,
-    /// `AllBeta`.
+    /// Beta gates, set with `AllBeta`.
     Beta,
 }
 
 impl GateStage {
     pub const ALL: [Self; 2] = [Self::Alpha, Self::Beta];
 
-    /// The name in `--feature-gates` that sets all gates of the stage.
+    /// Returns the name in `--feature-gates` that sets all gates of the stage.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -153,7 +155,7 @@ impl GateStage {
     }
 }
 
-/// The names of all gates and stages in the model.
+/// Returns the names of all gates and stages that the model knows.
 pub fn known_names() -> impl Iterator<Item = &'static str> {
     GateStage::ALL.into_iter().map(GateStage::name).chain(Gate::ALL.into_iter().map(Gate::name))
 }
@@ -184,30 +186,31 @@ impl FeatureGates {
         })
     }
 
-    /// The gates that were set by their own name, not by a stage.
+    /// Returns the gates that the user set by their own names, not by a stage.
     pub fn gates(&self) -> impl Iterator<Item = (Gate, bool)> {
         self.gates.iter().map(|(gate, value)| (*gate, *value))
     }
 
-    /// The stages and gates that were set, with their names.
+    /// Returns the names and values of the stages and gates that the user set.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, bool)> {
         let stages = self.stages.iter().map(|(stage, value)| (stage.name(), *value));
         stages.chain(self.gates().map(|(gate, value)| (gate.name(), value)))
     }
 
-    /// Whether no gate and no stage was set.
+    /// Whether the user set no gate and no stage.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.gates.is_empty() && self.stages.is_empty()
     }
 
-    /// The value that was set for the gate's stage in `version`. It applies only if the gate itself was not set.
+    /// Returns the value that the user set for the gate's stage in `version`. It applies only if the user did not set
+    /// the gate itself.
     fn stage_value(&self, gate: Gate, version: KubeVersion) -> Option<bool> {
         self.stages.get(&gate.stage(version)?).copied()
     }
 
-    /// Whether the gate is on in `version`. A value for a gate that cannot be set in that version has no effect: the
-    /// server would not start with it.
+    /// Whether the gate is on in `version`. If the gate cannot be set in that version, the user's value has no effect,
+    /// because the server would not start with it.
     #[must_use]
     pub fn enabled(&self, gate: Gate, version: KubeVersion) -> bool {
         match gate.state(version) {
@@ -223,8 +226,8 @@ impl FeatureGates {
     }
 }
 
-/// Whether a locked gate can still be set with `--emulated-version`. That works if it was not locked in one of the
-/// three minor versions before.
+/// Whether `--emulated-version` makes it possible to set a locked gate. That works if the gate was not locked in one of
+/// the three minor versions before.
 ///
 /// Source: KEP-4330, k8s.io/component-base `compatibility`, 1.31 and later. Upstream's tests of 1.34 and later turn
 /// off `ConsistentListFromCache` in this way.

@@ -4,7 +4,7 @@ use super::options::{Options, ResourceVersion};
 use super::reason::Reason;
 use super::verdict::{LimitVerdict, ServedFrom, Verdict};
 
-/// The verdict on a GET of a resource with a watch cache. It is the same in every version, and depends only on
+/// Returns the verdict on a GET of a resource with a watch cache. It is the same in each version, and depends only on
 /// resourceVersion.
 ///
 /// Source: k8s.io/apiserver `pkg/storage/cacher/cacher.go:(*Cacher).Get` (to v0.32),
@@ -18,12 +18,12 @@ pub(super) fn cached(options: &Options) -> Verdict {
     route.with_limit(ignored_limit(options))
 }
 
-/// The verdict on a GET of a resource without a watch cache.
+/// Returns the verdict on a GET of a resource without a watch cache.
 pub(super) fn uncached(options: &Options) -> Verdict {
     Verdict::plain(ServedFrom::Etcd, Reason::UncachedResource).with_limit(ignored_limit(options))
 }
 
-/// GET and WATCH ignore `limit`.
+/// Returns the verdict on the limit of a GET or WATCH, which ignores `limit`.
 pub(super) fn ignored_limit(options: &Options) -> LimitVerdict {
     if options.limit.is_page() { LimitVerdict::Ignored } else { LimitVerdict::Absent }
 }

@@ -1,4 +1,4 @@
-//! Computes the verdict on a request: refused or not, where it is served from, and how certain that is.
+//! Computes the verdict on a request: whether the server refuses it, where it is served from, and how certain that is.
 
 use super::options::{Limit, Options, PageSize, ResourceVersion, UnsupportedField};
 use super::reason::Reason;
@@ -11,7 +11,7 @@ use super::verdict::{Certainty, LimitVerdict, ServedFrom, Verdict};
 use super::{get, list, watch};
 use crate::k8s::{KubeVersion, Verb};
 
-/// Returns the verdict on a request. `status` is the HTTP status in the record, if any. It overrides the model.
+/// Returns the verdict on a request. `status` is the HTTP status in the record, if it has one; it overrides the model.
 #[must_use]
 pub fn judge(server: &Server, shape: &RequestShape<&str>, status: Option<u16>) -> Verdict {
     let refusal = reject(server, shape);
@@ -37,7 +37,7 @@ pub fn judge(server: &Server, shape: &RequestShape<&str>, status: Option<u16>) -
     }
 }
 
-/// Whether the server served a request that the model refuses. Then the assumed version or a feature gate is wrong.
+/// Whether the server served a request that the model refuses. Then the assumed version is wrong, or a feature gate is.
 #[must_use]
 pub fn served_against_model(server: &Server, shape: &RequestShape<&str>, status: Option<u16>) -> bool {
     status.is_some_and(|status| (200..300).contains(&status))
@@ -45,7 +45,7 @@ pub fn served_against_model(server: &Server, shape: &RequestShape<&str>, status:
         && reject(server, shape).is_some()
 }
 
-/// The reason, if the status shows that the server refused the request before it read anything.
+/// Returns the reason if the status shows that the server refused the request before it read anything.
 fn refusal_from_status(shape: &RequestShape<&str>, routed: Verdict, status: u16) -> Option<Reason> {
     if status == 401 {
         return Some(Reason::AnsweredUnauthorized);
@@ -69,7 +69,7 @@ fn refusal_from_status(shape: &RequestShape<&str>, routed: Verdict, status: u16)
     }
 }
 
-/// The verdict on a request that the server does not refuse.
+/// Returns the verdict on a request that the server does not refuse.
 fn route(server: &Server, shape: &RequestShape<&str>) -> Verdict {
     let options = &shape.options;
     let (group, resource, subresource) = match shape.target {
@@ -108,7 +108,7 @@ fn route(server: &Server, shape: &RequestShape<&str>) -> Verdict {
     }
 }
 
-/// The verdict on a record without a request URI, such as GKE's.
+/// Returns the verdict on a record without a request URI, such as a record of GKE.
 fn route_unknown(server: &Server, verb: Verb, group: &str, resource: &str, unreadable: bool) -> Verdict {
     if server.is_aggregated(group) {
         return Verdict::plain(ServedFrom::Aggregated, Reason::AggregatedGroup);
@@ -130,8 +130,8 @@ fn route_unknown(server: &Server, verb: Verb, group: &str, resource: &str, unrea
     }
 }
 
-/// deletecollection lists with the request's own options, since 1.28 in pages of 10,000. Then it deletes each object.
-/// A resourceVersion becomes a precondition of each deletion.
+/// Returns the verdict on a deletecollection. The server lists with the request's own options, since 1.28 in pages of
+/// 10,000. Then it deletes each object. A resourceVersion becomes a precondition of each deletion.
 ///
 /// Source: k8s.io/apiserver `pkg/registry/generic/registry/store.go:DeleteCollection`.
 fn delete_collection(server: &Server, cached: bool, options: &Options) -> Verdict {
@@ -151,13 +151,13 @@ fn delete_collection(server: &Server, cached: bool, options: &Options) -> Verdic
     Verdict::plain(ServedFrom::Write, reason).with_limit(limit)
 }
 
-/// What a verdict depends on, over all releases in the model.
+/// Returns what a verdict depends on, over all releases in the model.
 #[must_use]
 pub fn certainty(server: &Server, shape: &RequestShape<&str>, status: Option<u16>) -> Certainty {
     certainty_within(&Releases::modeled(), server, shape, status)
 }
 
-/// What a verdict depends on, over the releases in `set`.
+/// Returns what a verdict depends on, over the releases in `set`.
 #[must_use]
 pub fn certainty_within(
     set: &Releases,
@@ -176,7 +176,7 @@ pub fn certainty_within(
     }
 }
 
-/// A range of releases in which the model does not change.
+/// A range of releases for which the model is the same.
 struct Epoch {
     first: KubeVersion,
     last: KubeVersion,
@@ -212,7 +212,7 @@ const EPOCHS: [Epoch; 18] = [
     minors(37, 37),
 ];
 
-/// The epochs that overlap `set`, cut to it, oldest first.
+/// Returns the epochs that overlap `set`, oldest first. Each is cut to the part inside `set`.
 pub fn epochs(set: &Releases) -> impl Iterator<Item = (KubeVersion, KubeVersion)> {
     EPOCHS.iter().filter_map(|epoch| {
         let first = KubeVersion { patch: epoch.first.patch.or(Some(0)), ..epoch.first };
@@ -250,7 +250,8 @@ impl std::fmt::Display for VersionRange {
     }
 }
 
-/// Returns the verdicts on a request over all releases in the model, oldest first. `server` gives the configuration.
+/// Returns the verdicts on a request over all releases in the model, oldest first. `server` has the configuration; its
+/// version does not matter.
 #[must_use]
 pub fn across_versions(server: &Server, shape: &RequestShape<&str>) -> Vec<VersionRange> {
     across_versions_with(server, shape, |_, _| ()).into_iter().map(|(range, ())| range).collect()

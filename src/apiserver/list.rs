@@ -6,10 +6,10 @@ use super::reason::Reason;
 use super::server::Server;
 use super::verdict::{LimitVerdict, ServedFrom, Verdict};
 
-/// The verdict on a valid LIST of a resource with a watch cache.
+/// Returns the verdict on a valid LIST of a resource with a watch cache.
 ///
-/// A log does not show two cases, so the model omits them: the cache is not ready, or it lags 3 s behind. In the
-/// second case 1.31 and later fall back to etcd.
+/// The model omits two cases that a log does not show: the watch cache is not ready, or it lags 3 s behind. In the
+/// second case, 1.31 and later read from etcd.
 pub(super) fn cached(server: &Server, options: &Options) -> Verdict {
     let route = if !server.version.at_least(31, 0) {
         until_1_30(server, options)
@@ -21,7 +21,7 @@ pub(super) fn cached(server: &Server, options: &Options) -> Verdict {
     route.with_limit(limit_verdict(server, options, route))
 }
 
-/// The verdict on a valid LIST of a resource without a watch cache.
+/// Returns the verdict on a valid LIST of a resource without a watch cache.
 pub(super) fn uncached(options: &Options) -> Verdict {
     let limit = if options.limit.is_page() { LimitVerdict::Honored } else { LimitVerdict::Absent };
     Verdict::plain(ServedFrom::Etcd, Reason::UncachedResource).with_limit(limit)
@@ -152,8 +152,8 @@ fn since_1_33(server: &Server, options: &Options) -> Verdict {
     from_cache(options)
 }
 
-/// Whether a resourceVersion with a limit and without resourceVersionMatch means exactly that revision.
-/// Upstream calls it "legacy exact".
+/// Whether resourceVersion means exactly that revision: the LIST has a limit and no resourceVersionMatch. Upstream
+/// calls it "legacy exact".
 fn means_exact(options: &Options) -> bool {
     options.limit.is_page()
         && options.resource_version_match == ResourceVersionMatch::Unset
@@ -171,10 +171,10 @@ fn consistent(server: &Server, from_cache: Reason) -> Verdict {
     }
 }
 
-/// The verdict on a LIST at an exact revision. A snapshot can serve a prefix, but not one key.
+/// Returns the verdict on a LIST at an exact revision. A snapshot can serve a prefix, but not a single key.
 ///
-/// If etcd does not support progress requests, it serves the first page, so the token has etcd's revision. Except on
-/// busy resources, that revision is newer than the cache's. Measured on 1.34 and 1.36 with etcd 3.4.
+/// If etcd does not support progress requests, the first page is read from etcd, so its token has etcd's revision. That
+/// revision is newer than the cache's, except on busy resources. Measured on 1.34 and 1.36 with etcd 3.4.
 ///
 /// Source: `pkg/storage/cacher/cacher.go:shouldDelegateExactRV`.
 fn exact(server: &Server, options: &Options, from_etcd: Reason, snapshot: Reason) -> Verdict {

@@ -14,7 +14,7 @@ pub struct Options {
     pub limit: Limit,
     /// The class of the `continue` token.
     pub page: Page,
-    /// `watch` in the query.
+    /// The value of `watch` in the query.
     pub watch: bool,
     pub send_initial_events: Option<bool>,
     pub allow_watch_bookmarks: bool,
@@ -36,19 +36,19 @@ pub struct Options {
     pub timeout_invalid: bool,
     /// The path and the field selector have different names.
     pub name_conflict: bool,
-    /// `dryRun=All` on a write: the server checks it but does not store it.
+    /// A write with `dryRun=All`: the server checks the write but does not store it.
     pub dry_run: bool,
     /// The method is HEAD.
     pub head: bool,
     /// The path begins with `//`.
     pub double_slash: bool,
-    /// The list options that ignored keys resemble: bit *i* for `LIST_OPTION_KEYS[i]`.
+    /// The list options that ignored keys resemble. Bit *i* is for `LIST_OPTION_KEYS[i]`.
     pub misspelled: u16,
     /// The query has ignored keys that resemble no list option.
     pub other_unknown_keys: bool,
 }
 
-/// Classes of `resourceVersion`. The server compares with the text `0`, so `00` has its own class.
+/// A class of `resourceVersion`. The server compares with the text `0`, so `00` has its own class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ResourceVersion {
     #[default]
@@ -60,7 +60,7 @@ pub enum ResourceVersion {
     Garbage,
 }
 
-/// Classes of `resourceVersionMatch`.
+/// A class of `resourceVersionMatch`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ResourceVersionMatch {
     #[default]
@@ -70,21 +70,21 @@ pub enum ResourceVersionMatch {
     Unknown,
 }
 
-/// Classes of `limit`.
+/// A class of `limit`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Limit {
     /// The query has no `limit`.
     #[default]
     Absent,
-    /// Zero or below, which means no limit.
+    /// Zero or a negative number, which means no limit.
     Unlimited,
     /// A page size. Unusual sizes share classes (see [`Limit::USUAL`]).
     Page(PageSize),
-    /// Not an integer.
+    /// The value is not an integer.
     Invalid,
 }
 
-/// The class of a page size. It bounds the number of shapes.
+/// The class of a page size. Classes limit the number of shapes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PageSize {
     /// Exactly this usual size.
@@ -96,7 +96,7 @@ pub enum PageSize {
 }
 
 impl Limit {
-    /// Page sizes with a class of their own. The list is short, so that the number of shapes is bounded.
+    /// The page sizes that have their own class. The list is short, to limit the number of shapes.
     pub const USUAL: [u16; 16] =
         [1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000, 2000, 5000, 10_000, 50_000];
 
@@ -122,7 +122,7 @@ impl Limit {
     }
 }
 
-/// Classes of `continue`.
+/// A class of `continue`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Page {
     /// No token: the first page.
@@ -136,15 +136,15 @@ pub enum Page {
     Invalid,
 }
 
-/// Classes of a selector.
+/// A class of a label or field selector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Selector {
-    /// Absent or empty: selects everything.
+    /// The selector is absent or empty, so it selects everything.
     #[default]
     Everything,
-    /// Valid.
+    /// The selector is valid and not empty.
     Some,
-    /// The server cannot parse it.
+    /// The server cannot parse the selector.
     Invalid,
 }
 
@@ -154,7 +154,7 @@ pub enum UnsupportedField {
     /// All fields are supported.
     #[default]
     None,
-    /// A field is unsupported, unless the custom resource declares it (since 1.30).
+    /// A field is unsupported, unless the custom resource declares it (possible since 1.30).
     UnlessDeclared,
     /// A field is unsupported.
     Certain,
@@ -166,14 +166,15 @@ pub enum UnsupportedField {
 /// `pkg/storage/selection_predicate.go:MatchesSingle`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Single {
-    /// It reads a prefix.
+    /// The request reads a prefix.
     #[default]
     No,
-    /// One key: the selector has `metadata.name`, and the path has the namespace or the resource is cluster-scoped.
+    /// The request reads one key: the selector has `metadata.name`, and either the path has a namespace or the resource
+    /// is cluster-scoped.
     Key,
-    /// One key since 1.27: the selector has `metadata.name` and `metadata.namespace`.
+    /// The request reads one key since 1.27: the selector has `metadata.name` and `metadata.namespace`.
     KeyBySelectedNamespace,
-    /// One key if the custom resource is cluster-scoped. The path does not show that.
+    /// The request reads one key if the custom resource is cluster-scoped, which the path does not show.
     KeyIfClusterScoped,
 }
 
@@ -183,11 +184,11 @@ pub enum Narrows {
     /// The server scans all objects.
     #[default]
     Nothing,
-    /// `spec.nodeName` of pods. The watch cache has an index for it.
+    /// The selector has `spec.nodeName` for pods. The watch cache has an index for it.
     ///
     /// Source: kubernetes `pkg/registry/core/pod/strategy.go:Indexers`.
     ToNode,
-    /// `metadata.namespace` on a cluster-wide path. Since 1.27 it acts like a namespace in the path.
+    /// The selector has `metadata.namespace` on a cluster-wide path. Since 1.27 it acts like a namespace in the path.
     ///
     /// Source: k8s.io/apiserver `pkg/registry/generic/registry/store.go:ListPredicate`.
     ToNamespace,
@@ -282,7 +283,7 @@ impl Options {
             Narrows::Nothing
         };
         self.name_conflict = !path.name.is_empty() && selected_name.as_deref() != Some(path.name);
-        // A further page never reads a single key: upstream's MatchesSingle is false with a token.
+        // A later page never reads a single key: upstream's MatchesSingle is false with a token.
         if self.selects_name && self.page == Page::First {
             self.single = if path.namespace.is_empty() {
                 match resources::is_cluster_scoped(path.group, path.resource) {
@@ -324,7 +325,7 @@ impl ResourceVersion {
         }
     }
 
-    /// Whether it is unset or the text `0`. The server tests this in most places.
+    /// Whether the resourceVersion is unset or the text `0`. The server tests for this in most places.
     #[must_use]
     pub fn is_unset_or_zero(self) -> bool {
         matches!(self, Self::Unset | Self::Zero)

@@ -12,7 +12,7 @@ use super::verdict::ServedFrom;
 use super::{list, watch};
 use crate::k8s::{Scope, Verb};
 
-/// Returns the status and the reason with which the server refuses a request, or `None` if it serves it.
+/// Returns the status and the reason with which the server refuses a request. `None` if the server accepts it.
 ///
 /// Source: k8s.io/apiserver `pkg/endpoints/handlers/get.go:ListResource` and `GetResource`,
 /// `pkg/endpoints/filters/request_deadline.go`. For the checks of storage, see [`storage`].
@@ -65,7 +65,7 @@ pub(super) fn reject(server: &Server, shape: &RequestShape<&str>) -> Option<(u16
     }
 }
 
-/// 400: the server cannot decode the query into `ListOptions`.
+/// Returns 400 if the server cannot decode the query into `ListOptions`.
 fn undecodable(options: &Options) -> Option<(u16, Reason)> {
     let reason = if options.label_selector == Selector::Invalid {
         Reason::InvalidLabelSelector
@@ -81,7 +81,7 @@ fn undecodable(options: &Options) -> Option<(u16, Reason)> {
     Some((400, reason))
 }
 
-/// 422: the options contradict each other.
+/// Returns 422 if the options contradict each other.
 ///
 /// Source: k8s.io/apimachinery `pkg/apis/meta/internalversion/validation/validation.go:ValidateListOptions`. It has
 /// two versions: v0.19 to v0.26, and v0.27 and later.
@@ -127,7 +127,7 @@ fn invalid_watch(server: &Server, options: &Options) -> Option<Reason> {
     (matching != ResourceVersionMatch::Unset).then_some(Reason::MatchOnWatch)
 }
 
-/// 400: the field selector has an unsupported field, or contradicts the path.
+/// Returns 400 if the field selector has an unsupported field, or contradicts the path.
 fn unselectable(server: &Server, verb: Verb, options: &Options) -> Option<(u16, Reason)> {
     match options.unsupported_field {
         UnsupportedField::Certain => Some((400, Reason::UnsupportedFieldSelector)),
@@ -142,7 +142,8 @@ fn unselectable(server: &Server, verb: Verb, options: &Options) -> Option<(u16, 
     }
 }
 
-/// The checks of storage before it reads: 400, or 500 where the server returns the error of storage unchanged.
+/// The checks that storage makes before it reads. The status is 400, or 500 where the server returns storage's error
+/// unchanged.
 ///
 /// Source: k8s.io/apiserver `pkg/storage/etcd3/store.go:GetList`, `pkg/storage/continue.go`. 1.33 and later check
 /// earlier, in `pkg/storage/cacher/delegator.go:(*CacheDelegator).GetList` (`storage.ValidateListOptions`).

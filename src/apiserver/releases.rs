@@ -12,7 +12,7 @@ use crate::k8s::KubeVersion;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Releases(Vec<(u32, u32)>);
 
-/// A release as a number that sorts in release order.
+/// Converts a release to a number that sorts in release order.
 fn key(version: KubeVersion) -> u32 {
     u32::from(version.minor) << 16 | u32::from(version.patch.unwrap_or(u16::MAX))
 }
@@ -128,7 +128,8 @@ impl Releases {
         Some((version(self.0.first()?.0), version(self.0.last()?.1)))
     }
 
-    /// The size of the set, including patch levels that do not exist. Use it only to compare sets.
+    /// Returns the number of releases in the set, including patch levels that do not exist. Use it only to compare
+    /// sets.
     #[must_use]
     pub fn span(&self) -> u64 {
         self.0.iter().map(|(first, last)| u64::from(last - first) + 1).sum()
@@ -146,7 +147,7 @@ impl Releases {
     }
 }
 
-/// Removes the `.0` of `first` if the range ends with a whole minor version.
+/// Shortens a range for people: removes the `.0` of `first` if the range ends with a whole minor version.
 #[must_use]
 pub fn short(first: KubeVersion, last: KubeVersion) -> (KubeVersion, KubeVersion) {
     let is_whole = last.patch.is_none() && first.patch == Some(0);
@@ -154,7 +155,7 @@ pub fn short(first: KubeVersion, last: KubeVersion) -> (KubeVersion, KubeVersion
 }
 
 impl fmt::Display for Releases {
-    /// `1.30 to 1.32 and 1.34.7+`.
+    /// Formats the set: `1.30 to 1.32 and 1.34.7+`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = self.0.len();
         for (at, (first, last)) in self.ranges().enumerate() {
@@ -177,23 +178,23 @@ impl fmt::Display for Releases {
     }
 }
 
-/// The possible releases of the server, given the version of a kubelet or kube-proxy. These are never newer than the
-/// server, and at most three minor versions older (two for versions before 1.25).
+/// Returns the releases that the server can have, given the version of a kubelet or kube-proxy. These components are
+/// never newer than the server, and at most three minor versions older (two for versions before 1.25).
 #[must_use]
 pub fn for_node_component(stated: KubeVersion) -> Releases {
     let most = if stated.minor < 25 { 2 } else { 3 };
     Releases::minors(stated.minor, stated.minor.saturating_add(most))
 }
 
-/// The possible releases of the server, given the version of kube-controller-manager or kube-scheduler. These have
-/// the same minor version as the server, or are one older.
+/// Returns the releases that the server can have, given the version of kube-controller-manager or kube-scheduler. These
+/// components have the same minor version as the server, or the one before.
 #[must_use]
 pub fn for_control_plane(stated: KubeVersion) -> Releases {
     Releases::minors(stated.minor, stated.minor.saturating_add(1))
 }
 
-/// The possible releases of the server, given the version of another apiserver of the cluster. They differ by at most
-/// one minor version.
+/// Returns the releases that the server can have, given the version of another apiserver of the cluster. The two differ
+/// by at most one minor version.
 #[must_use]
 pub fn for_other_server(stated: KubeVersion) -> Releases {
     Releases::minors(stated.minor.saturating_sub(1), stated.minor.saturating_add(1))
@@ -214,11 +215,11 @@ pub struct BuiltInApi {
     pub group: &'static str,
     /// The version of the group.
     pub version: &'static str,
-    /// The resource; empty for all resources in this version of the group.
+    /// The resource. Empty if the entry is for the whole version of the group.
     pub resource: &'static str,
-    /// The minor version that first served it; 0 if before 1.19.
+    /// The first minor version that serves the API; 0 if that is older than 1.19.
     since: u16,
-    /// The first minor version that no longer serves it.
+    /// The first minor version that no longer serves the API.
     until: Option<u16>,
 }
 
@@ -252,7 +253,7 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 const RESOURCE: &str = "resource.k8s.io";
 const STORAGE: &str = "storage.k8s.io";
 
-/// Built-in APIs that were added or removed from 1.19 to 1.36. Omits versions that were off by default.
+/// Built-in APIs that were added or removed from 1.19 to 1.36. The list omits API versions that were off by default.
 pub const BUILT_IN: &[BuiltInApi] = &[
     added("node.k8s.io", "v1", "", 20),
     added("batch", "v1", "cronjobs", 21),
@@ -312,13 +313,13 @@ impl BuiltInApi {
         BUILT_IN.iter().position(is_it).and_then(|at| u8::try_from(at).ok())
     }
 
-    /// The releases that serve it.
+    /// Returns the releases that serve the API.
     #[must_use]
     pub fn served_by(&self) -> Releases {
         Releases::minors(self.since, self.until.map_or(u16::MAX, |until| until - 1))
     }
 
-    /// The releases that return 404 for it.
+    /// Returns the releases that return 404 for the API.
     #[must_use]
     pub fn absent_in(&self) -> Releases {
         self.served_by().others()

@@ -10,13 +10,13 @@ use crate::k8s::request_info::{Method, NoResource};
 use crate::k8s::{RequestInfo, Scope, Verb, go_url};
 use compact_str::CompactString;
 
-/// The parts of a request that its verdict depends on. `S` is `&str` or `CompactString`, which stores the usual short
-/// names inline.
+/// The parts of a request that its verdict depends on. `S` is `&str` or `CompactString`. The latter stores short names
+/// without an allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RequestShape<S> {
     pub verb: Verb,
     pub target: Target<S>,
-    /// The query's options, as classes.
+    /// The options in the query, as classes.
     pub options: Options,
 }
 
@@ -41,9 +41,9 @@ pub enum Target<S> {
     Unresolvable,
     /// The record has no usable request URI.
     Unknown {
-        /// The API group, if the record has it; else empty.
+        /// The API group if the record has one, else empty.
         group: S,
-        /// The resource, if the record has it; else empty.
+        /// The resource if the record has one, else empty.
         resource: S,
         /// The record has a request URI, but it cannot be decoded.
         unreadable: bool,
@@ -65,7 +65,7 @@ pub enum NonResource {
     Version,
     /// `/debug/pprof/…`. The server treats it as long-running.
     Profile,
-    /// `/api` or `/apis` in another case. No handler matches it: the server returns 404.
+    /// `/api` or `/apis` with other capitalization. The server returns 404, because no handler matches the path.
     Misspelled,
     Other,
 }
@@ -85,7 +85,7 @@ impl NonResource {
         }
     }
 
-    /// The value in reports.
+    /// Returns the value in reports.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -139,7 +139,8 @@ impl<'a> RequestShape<&'a str> {
         }
     }
 
-    /// Whether the server reads list options from the query, or for a GET `resourceVersion`.
+    /// Whether the server reads list options from the query. True also for a GET, of which it reads only
+    /// `resourceVersion`.
     #[must_use]
     pub fn reads_list_options(&self) -> bool {
         matches!(self.verb, Verb::Get | Verb::List | Verb::Watch | Verb::DeleteCollection)
@@ -154,17 +155,17 @@ impl<'a> RequestShape<&'a str> {
 }
 
 impl RequestShape<CompactString> {
-    /// Whether it is a LIST of one node's pods, which is typical for agents on nodes.
+    /// Whether the request is a LIST of one node's pods. Most such requests come from agents on nodes.
     #[must_use]
     pub fn lists_pods_of_a_node(&self) -> bool {
         self.verb == Verb::List && self.options.narrows == Narrows::ToNode
     }
 
-    /// Removes names that clients choose and that no verdict depends on. `configured` is the server's configuration for
-    /// this resource; the result keeps it, so that the verdict stays the same.
+    /// Removes names that clients choose and that no verdict depends on. `configured` is the server's configuration of
+    /// this resource. The result keeps that configuration, so that the verdict stays the same.
     #[must_use]
     pub fn without_names(&self, configured: Configured) -> Self {
-        /// Subresources that a verdict depends on, and other frequent ones.
+        /// Subresources whose names are kept: a verdict depends on them, or they are frequent.
         const KEPT_SUBRESOURCES: [&str; 10] =
             ["", "status", "scale", "log", "exec", "attach", "portforward", "proxy", "eviction", "token"];
         let is_kept = |group: &str, resource: &str, subresource: &str| {
@@ -228,7 +229,7 @@ impl<S> RequestShape<S> {
     }
 }
 
-/// Whether the server treats a request as long-running. It depends on the verb, or on the subresource in any group.
+/// Whether the server treats a request as long-running. That depends on the verb, or on the subresource in any group.
 ///
 /// Source: kubernetes `cmd/kube-apiserver` `BasicLongRunningRequestCheck(watch, proxy; attach, exec, proxy, log,
 /// portforward)`.
@@ -244,7 +245,7 @@ pub fn is_long_running(shape: &RequestShape<&str>) -> bool {
         }
 }
 
-/// Replaces a name in a path that is too long for the API, or that is a misplaced continue token. A client can put
+/// Replaces a name in a path if it is too long for the API, or if it is a misplaced continue token. A client can put
 /// any text into a path.
 fn bounded_name(name: &str) -> &str {
     const LONGEST: usize = 253;
@@ -255,17 +256,18 @@ fn bounded_name(name: &str) -> &str {
     if name.len() > LONGEST || name.contains(TOKEN_START) { "(no name)" } else { name }
 }
 
-/// A parsed request target. A [`RequestShape`] borrows from its decoded path.
+/// A parsed request target. A [`RequestShape`] borrows from its `path`.
 #[derive(Debug)]
 pub struct ParsedTarget<'a> {
     /// The percent-decoded path.
     pub path: std::borrow::Cow<'a, str>,
-    /// The query's options.
+    /// The options in the query.
     pub options: ListOptions<'a>,
 }
 
 impl<'a> ParsedTarget<'a> {
-    /// Splits and decodes a request target. Returns `None` if its path has a bad percent-escape: no server handles it.
+    /// Splits and decodes a request target. Returns `None` for a path with an invalid percent-escape, because no server
+    /// handles it.
     #[must_use]
     pub fn parse(target: &'a str) -> Option<Self> {
         let (path, query) = go_url::split_target(target);

@@ -68,13 +68,13 @@ const CLUSTER_SCOPED: [&str; 35] = [
     "volumeattributesclasses",
 ];
 
-/// The name of the overflow resource.
+/// The name of the overflow resource, which counts several resources.
 pub const OTHER: &str = "(other resources)";
-/// The name of the overflow resource without a watch cache. Reports show it as [`OTHER`].
+/// As [`OTHER`], for resources without a watch cache. Reports show it as [`OTHER`].
 pub const OTHER_UNCACHED: &str = "(other uncached resources)";
-/// The group of overflow resources that an aggregated API server serves.
+/// The API group of the overflow resource for resources that an aggregated API server serves.
 pub const AGGREGATED_GROUP: &str = "(aggregated groups)";
-/// The group of overflow resources that are not built in.
+/// The API group of the overflow resource for resources that are not built in.
 pub const OTHER_GROUP: &str = "(other groups)";
 
 /// Whether this is the name of an overflow resource, which counts several resources.
@@ -83,7 +83,7 @@ pub fn is_overflow(resource: &str) -> bool {
     matches!(resource, OTHER | OTHER_UNCACHED)
 }
 
-/// Whether the verdict depends on the resource's name, independent of the server's configuration.
+/// Whether the model's verdict depends on the resource's name, even without the server's configuration.
 #[must_use]
 pub fn is_named_by_model(group: &str, resource: &str, subresource: &str) -> bool {
     (matches!(group, "" | "events.k8s.io") && resource == "events")
@@ -104,7 +104,8 @@ pub fn is_cluster_scoped(group: &str, resource: &str) -> Option<bool> {
     is_built_in_group(group).then(|| CLUSTER_SCOPED.contains(&resource))
 }
 
-/// Whether the name `resource` or `resource.group` means this resource. Without a group it is in the core group.
+/// Whether the name `resource` or `resource.group` refers to this resource. A name without a group is in the core
+/// group.
 #[must_use]
 pub fn is_named(named: &str, group: &str, resource: &str) -> bool {
     match named.split_once('.') {
@@ -120,7 +121,7 @@ pub enum FieldLabel {
     Supported,
     /// The server returns 400.
     Unsupported,
-    /// A custom resource can declare it (`selectableFields`); else the server returns 400.
+    /// A custom resource can declare the label (`selectableFields`). Otherwise the server returns 400.
     IfDeclared,
 }
 
@@ -182,8 +183,8 @@ fn is_object_reference_field(field: &str) -> bool {
     matches!(field, "kind" | "namespace" | "name" | "uid" | "apiVersion" | "resourceVersion" | "fieldPath")
 }
 
-/// Whether the server computes a resource and does not store it: reviews, tokens, and component statuses, whose GET
-/// and LIST run health probes.
+/// Whether the server computes a resource instead of storing it: reviews, tokens, and component statuses. A GET or LIST
+/// of component statuses runs health probes.
 #[must_use]
 pub fn is_never_stored(group: &str, resource: &str, subresource: &str) -> bool {
     match group {

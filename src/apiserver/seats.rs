@@ -3,9 +3,9 @@
 //! Source: k8s.io/apiserver `pkg/util/flowcontrol/request/list_work_estimator.go` and `width.go`, v0.23
 //! (kubernetes/kubernetes#104599) to v0.37. Up to 1.22 every request has one seat.
 //!
-//! The model omits two facts. A write holds seats after its end, for its watchers. And a priority level caps the
-//! seats at 15 % of its nominal seats, which lowers the estimate on small servers (kubernetes/kubernetes#118601, in
-//! 1.25.13, 1.26.8, 1.27.5, and 1.28 and later).
+//! The model omits two facts. First, a write holds seats after its end, for its watchers. Second, the maximum for a
+//! request is 15 % of the nominal seats of its priority level, which lowers the estimate on small servers
+//! (kubernetes/kubernetes#118601, in 1.25.13, 1.26.8, 1.27.5, and 1.28 and later).
 
 use super::features::Gate;
 use super::list;
@@ -16,11 +16,11 @@ use super::server::Server;
 use super::verdict::ServedFrom;
 use crate::k8s::{KubeVersion, Verb};
 
-/// Objects for each seat, up to 1.33.
+/// The number of objects for each seat, up to 1.33.
 const OBJECTS_PER_SEAT: u64 = 100;
 /// The maximum number of seats, up to 1.33.
 const MAX_SEATS_BY_COUNT: u64 = 10;
-/// Bytes for each seat, since 1.34.
+/// The number of bytes for each seat, since 1.34.
 const BYTES_PER_SEAT: u64 = 100_000;
 /// The maximum number of seats, since 1.34 (kubernetes/kubernetes#133034).
 const MAX_SEATS_BY_SIZE: u64 = 100;
@@ -35,14 +35,14 @@ pub const LARGEST_OBJECT: u64 = 1_500_000;
 pub struct StoredObjects {
     /// The number of objects in all namespaces.
     pub objects: u64,
-    /// Their mean size in bytes, if known.
+    /// The mean size of an object in bytes, if known.
     pub bytes_per_object: Option<u64>,
 }
 
 /// Returns the seats of a request while the server executes it. `stored` describes the resource's objects.
 ///
-/// Returns `None` if the seats depend on an unknown value. Logs, connections and servers before 1.20 have no seats,
-/// so the result is `None`, too.
+/// Returns `None` if the seats depend on an unknown value. Also returns `None` for logs, connections and servers before
+/// 1.20, because they have no seats.
 #[must_use]
 pub fn seats(server: &Server, shape: &RequestShape<&str>, stored: Option<StoredObjects>) -> Option<u64> {
     let version = server.version;
@@ -71,8 +71,8 @@ pub fn seats(server: &Server, shape: &RequestShape<&str>, stored: Option<StoredO
     }
 }
 
-/// Whether a watch is estimated like a LIST: since 1.28 a watch with `sendInitialEvents`
-/// (kubernetes/kubernetes#118933), since 1.35 every watch that begins with objects (kubernetes/kubernetes#134601).
+/// Whether the server estimates a watch like a LIST: since 1.28 for a watch with `sendInitialEvents`
+/// (kubernetes/kubernetes#118933), since 1.35 for every watch that begins with objects (kubernetes/kubernetes#134601).
 fn begins_with_objects(server: &Server, options: &Options) -> bool {
     let version = server.version;
     let asks = options.send_initial_events == Some(true);
@@ -80,8 +80,8 @@ fn begins_with_objects(server: &Server, options: &Options) -> bool {
     version.at_least(28, 0) && server.enabled(Gate::WatchList) && (asks || legacy)
 }
 
-/// Whether a LIST by `metadata.name` has one seat, like a GET: since 1.26, and in patches of the three minor versions
-/// before (kubernetes/kubernetes#112557).
+/// Whether a LIST by `metadata.name` has one seat, like a GET. That holds since 1.26, and for some patches of the three
+/// minor versions before (kubernetes/kubernetes#112557).
 fn a_name_is_one_seat(version: KubeVersion) -> bool {
     match version.minor {
         ..=22 => false,
@@ -103,7 +103,7 @@ fn is_estimated_as_cached(server: &Server, options: &Options) -> bool {
     }
 }
 
-/// The number of objects in one page: the smaller one of the page size and the collection.
+/// Returns the number of objects in one page: the page size, or the size of the collection if that is smaller.
 #[must_use]
 pub fn page(options: &Options, objects: u64) -> u64 {
     match options.limit {
@@ -155,8 +155,8 @@ mod tests {
     const FROM_ETCD: &str = "/api/v1/pods?resourceVersion=7&resourceVersionMatch=Exact";
     const FROM_CACHE: &str = "/api/v1/pods?resourceVersion=0";
 
-    /// The table of `list_work_estimator_test.go` (v0.34): bytes, objects, suffix of the query, served from the cache,
-    /// seats by count, seats by size.
+    /// The table of `list_work_estimator_test.go` (v0.34). Its columns are bytes, objects, the end of the query, served
+    /// from the cache, seats by count, and seats by size.
     #[test]
     fn seats_agree_with_the_table_of_upstream() {
         let selector = "&limit=100&labelSelector=a";

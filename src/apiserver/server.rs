@@ -1,4 +1,4 @@
-//! The version and configuration of the apiserver that requests are judged for.
+//! The version and configuration of the apiserver that a verdict assumes.
 
 use super::features::{FeatureGates, Gate};
 use super::resources;
@@ -9,19 +9,19 @@ use crate::k8s::{EtcdVersion, KubeVersion};
 pub struct Server {
     /// The server's version. A version after [`KubeVersion::NEWEST`] behaves as the newest.
     pub version: KubeVersion,
-    /// etcd's version. `None` means one that supports progress requests.
+    /// etcd's version. `None` means a version that supports progress requests.
     pub etcd: Option<EtcdVersion>,
     /// Feature gates that differ from the defaults.
     pub gates: FeatureGates,
     /// Resources without a watch cache, as `resource` or `resource.group`
-    /// (`--watch-cache-sizes=<resource>[.<group>]#0`). `events` never has one and need not be here.
+    /// (`--watch-cache-sizes=<resource>[.<group>]#0`). `events` never has a watch cache and need not be here.
     pub uncached: Vec<String>,
-    /// API groups of aggregated API servers. The metrics APIs always belong to one and need not be here.
+    /// API groups that aggregated API servers serve. The metrics APIs always belong to one and need not be here.
     pub aggregated: Vec<String>,
 }
 
 impl Server {
-    /// A server with default settings and an etcd that supports progress requests.
+    /// Creates a server with default settings and an etcd that supports progress requests.
     #[must_use]
     pub fn with_defaults(version: KubeVersion) -> Self {
         Self {
@@ -41,8 +41,8 @@ impl Server {
 
     /// Whether the server can serve a consistent read from its watch cache.
     ///
-    /// Source: `ShouldDelegateConsistentRead` in k8s.io/apiserver `pkg/storage/cacher/cacher.go`. The alpha (1.28 to
-    /// 1.30) did not check etcd's version.
+    /// Source: `ShouldDelegateConsistentRead` in k8s.io/apiserver `pkg/storage/cacher/cacher.go`. As an alpha feature
+    /// (1.28 to 1.30) it did not check etcd's version.
     #[must_use]
     pub fn consistent_reads_from_cache(&self) -> bool {
         self.enabled(Gate::ConsistentListFromCache)

@@ -7,14 +7,14 @@
 
 use std::borrow::Cow;
 
-/// Known roots: upstream's default and those of OpenShift's two servers. Any other first segment counts as a root,
-/// too, because `--etcd-prefix` can set it.
+/// The known roots: upstream's default, and the roots of OpenShift's two servers. Any other first segment also counts
+/// as a root, because `--etcd-prefix` can set it.
 const ROOTS: [&str; 3] = ["registry", "kubernetes.io", OPENSHIFT_ROOT];
 /// The root of OpenShift's own server.
 const OPENSHIFT_ROOT: &str = "openshift.io";
 
-/// Built-in resources whose prefix differs from their name in reports: prefix, plural, group. An empty plural equals
-/// the prefix.
+/// Built-in resources whose prefix differs from their name in reports: prefix, plural, group. An empty plural means
+/// that it equals the prefix.
 const BUILT_IN: [(&str, &str, &str); 61] = [
     ("controllers", "replicationcontrollers", ""),
     ("minions", "nodes", ""),
@@ -111,9 +111,9 @@ const OPENSHIFT: [(&str, &str, &str); 21] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StorageKey<'a> {
     /// The resource's name in reports, such as `pods` or `deployments.apps`. For keys outside of the API (`ranges`,
-    /// `masterleases`, `health`) it is the first segment. It can be empty.
+    /// `masterleases`, `health`), the first segment. It can be empty.
     pub resource: Cow<'a, str>,
-    /// The rest of the key: namespace and name, or a part of them. `None` if the key ends with the resource.
+    /// The rest of the key: a namespace and a name, or a part of them. `None` if the key ends with the resource.
     pub rest: Option<&'a str>,
 }
 
@@ -159,7 +159,8 @@ pub fn stored_name(resource: &str) -> Cow<'_, str> {
     }
 }
 
-/// Splits a key after its root: a known root, a path that ends with a known root, or else the first segment.
+/// Splits a key after its root. The root is a known root, a path that ends with a known root, or else the first
+/// segment.
 fn below_root(key: &str) -> (&str, &str) {
     let Some(path) = key.strip_prefix('/') else { return ("", key) };
     let (first, rest) = cut(path);

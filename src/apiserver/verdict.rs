@@ -9,19 +9,19 @@ pub enum ServedFrom {
     WatchCache,
     /// The watch cache, after one tiny read of the current revision from etcd (a consistent read).
     WatchCacheAfterRevisionCheck,
-    /// etcd.
+    /// Read from etcd.
     Etcd,
     /// The watch cache or etcd. It depends on facts that the log does not show; see [`Verdict::likely`].
     Depends,
-    /// etcd, as a write.
+    /// A write to etcd.
     Write,
-    /// No storage: discovery, health, reviews.
+    /// Neither the watch cache nor etcd: discovery, health, reviews.
     NoStorage,
-    /// An aggregated API server; kube-apiserver only proxied the request.
+    /// An aggregated API server. kube-apiserver only proxied the request.
     Aggregated,
     /// The server refused the request.
     Rejected,
-    /// The record lacks the needed fields.
+    /// Unknown, because the record lacks the needed fields.
     NotObservable,
 }
 
@@ -82,11 +82,11 @@ impl LimitVerdict {
 /// What a verdict depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Certainty {
-    /// Nothing: all versions in the model agree.
+    /// Nothing: all versions in the model give this verdict.
     Certain,
-    /// The version: other versions decide differently.
+    /// The version: other versions give another verdict.
     ByVersion,
-    /// The configuration: with defaults and a current etcd, this version decides differently.
+    /// The configuration: with default settings and a current etcd, this version gives another verdict.
     ByConfig,
 }
 
@@ -142,7 +142,7 @@ impl Verdict {
     pub fn agrees_with(&self, other: &Self) -> bool {
         (self.served_from, self.likely, self.limit, self.rejected)
             == (other.served_from, other.likely, other.limit, other.rejected)
-            // For a deletecollection, only the reason shows where it lists from.
+            // For a deletecollection, only the reason shows where the server lists from.
             && (self.served_from != ServedFrom::Write || self.reason == other.reason)
     }
 

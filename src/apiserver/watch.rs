@@ -1,4 +1,4 @@
-//! Verdicts on WATCH requests: watch cache or an own watch in etcd.
+//! Verdicts on WATCH requests: the watch cache or a separate watch in etcd.
 
 use super::features::{Gate, GateState};
 use super::get::ignored_limit;
@@ -8,7 +8,7 @@ use super::server::Server;
 use super::verdict::{ServedFrom, Verdict};
 
 /// Applies the server's defaults. With `WatchList`, a watch whose resourceVersion is unset or zero gets
-/// `sendInitialEvents=true`. A path with the deprecated `/watch/` prefix does not, unless the query has `watch=true`.
+/// `sendInitialEvents=true`. A path with the deprecated `/watch/` prefix gets it only if the query has `watch=true`.
 ///
 /// Source: k8s.io/apimachinery `pkg/apis/meta/internalversion/defaults.go:SetListOptionsDefaults`.
 pub(super) fn defaulted(server: &Server, options: &Options) -> Options {
@@ -25,7 +25,7 @@ pub(super) fn defaulted(server: &Server, options: &Options) -> Options {
     options
 }
 
-/// The verdict on a valid WATCH of a resource with a watch cache.
+/// Returns the verdict on a valid WATCH of a resource with a watch cache.
 ///
 /// Source: k8s.io/apiserver `pkg/storage/cacher/cacher.go:(*Cacher).Watch` and `getWatchCacheResourceVersion`.
 pub(super) fn cached(server: &Server, options: &Options) -> Verdict {
@@ -56,7 +56,7 @@ pub(super) fn cached(server: &Server, options: &Options) -> Verdict {
     route.with_limit(ignored_limit(&options))
 }
 
-/// The verdict on a valid WATCH of a resource without a watch cache. It opens its own watch in etcd.
+/// Returns the verdict on a valid WATCH of a resource without a watch cache. The WATCH opens a separate watch in etcd.
 pub(super) fn uncached(options: &Options) -> Verdict {
     Verdict::plain(ServedFrom::Etcd, Reason::UncachedResource).with_limit(ignored_limit(options))
 }

@@ -2,7 +2,7 @@
 
 use super::Reason;
 
-/// Every reason with its code and sentence. The order is that of the variants: `Reason as usize` is the index.
+/// Each reason with its code and sentence, in the order of the variants: `Reason as usize` is the index.
 pub(super) const TEXTS: &[(Reason, &str, &str)] = &[
     (
         Reason::ListAnyFromCache,
