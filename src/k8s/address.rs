@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 /// The network range that an address is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AddressClass {
-    /// The apiserver's own machine.
+    /// An address of the apiserver's own machine.
     Loopback,
     /// RFC 1918, RFC 4193 (IPv6 unique local) or RFC 6598 (carrier-grade NAT; clouds use it for pods).
     Private,

@@ -30,7 +30,7 @@ impl BuiltIn {
         row.map(|(plural, _, _, group, version)| Self { plural, group, version })
     }
 
-    /// The path of the collection: of one namespace, or of the whole cluster.
+    /// Returns the path of the collection in one namespace, or in the whole cluster.
     #[must_use]
     pub fn path(self, namespace: Option<&str>) -> String {
         let Self { plural, group, version } = self;
@@ -50,7 +50,7 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 const RESOURCE: &str = "resource.k8s.io";
 const STORAGE: &str = "storage.k8s.io";
 
-/// Plural, singular, short names, group, version. If two groups share a name, kubectl takes the first row.
+/// Plural, singular, short names, group, version. If several rows share a name, kubectl takes the first row.
 type ResourceRow = (&'static str, &'static str, &'static [&'static str], &'static str, &'static str);
 
 const ROWS: [ResourceRow; 60] = [

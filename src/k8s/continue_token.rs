@@ -9,18 +9,18 @@ use base64::{DecodeSliceError, Engine};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// The revision at which a page is read, from its `continue` token.
+/// The revision that a page is read at, from its `continue` token.
 ///
-/// The token also holds a start key, which names an object. The decoder checks that key and drops it, so that no
-/// output can show it.
+/// The token also holds a start key, which names an object. The decoder checks the key and drops it, so that no output
+/// can show the name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ContinueToken {
-    /// The page is read at the same revision as the pages before it.
+    /// The server reads the page at the same revision as the pages before it.
     AtRevision(i64),
-    /// The revision of the earlier pages was compacted. The server returned 410 and a token with a negative revision,
-    /// and reads the rest at the newest revision.
+    /// The revision of the earlier pages was compacted. So the server returned 410 and a token with a negative
+    /// revision. With it, the server reads the rest at the newest revision.
     Inconsistent,
-    /// The server returns 400.
+    /// The server cannot decode the token and returns 400.
     Invalid,
 }
 
@@ -38,7 +38,7 @@ impl ContinueToken {
     /// Decodes the value of `continue=`. The caller handles an empty value (no token) itself.
     #[must_use]
     pub fn decode(token: &str) -> Self {
-        // Most tokens fit on the stack.
+        // Most tokens fit into a buffer on the stack.
         let mut short = [0; 256];
         let long: Vec<u8>;
         let json = match URL_SAFE_NO_PAD.decode_slice(token, &mut short) {
@@ -63,8 +63,8 @@ impl ContinueToken {
 /// The start of every token: base64 of `{"v":"meta`.
 pub const TOKEN_START: &str = "eyJ2IjoibWV0Y";
 
-/// Whether a JSON value is a string with a clean key. Most keys are names plus an escaped NUL; those are checked
-/// without unescaping.
+/// Whether a JSON value is a string with a clean key. Most keys end with an escaped NUL and have no other escape; those
+/// are checked without unescaping.
 fn starts_at_clean_key(start: &RawValue) -> bool {
     let written = start.get();
     let names = written.strip_prefix('"').and_then(|text| text.strip_suffix("\\u0000\""));

@@ -27,13 +27,13 @@ pub enum Stage {
 /// Source: k8s.io/apiserver `pkg/apis/audit/v1/types.go:Event`.
 #[derive(Debug, Default, PartialEq)]
 pub struct Event<'a> {
-    /// `Event`, or empty if an exporter dropped the field.
+    /// `Event`. Empty if an exporter dropped the field.
     pub kind: Text<'a>,
-    /// `audit.k8s.io/v1`, or empty if an exporter dropped the field.
+    /// `audit.k8s.io/v1`. Empty if an exporter dropped the field.
     pub api_version: Text<'a>,
-    /// The request's ID. The client can choose it, so it may not be unique.
+    /// The ID of the request. The client can choose it, so it may not be unique.
     pub audit_id: Text<'a>,
-    /// The text of `stage`; see [`Event::stage`].
+    /// The name of the stage in the record; see [`Event::stage`].
     pub stage_name: Text<'a>,
     /// The target of the HTTP request line: encoded path and raw query.
     pub request_uri: Text<'a>,
@@ -43,24 +43,24 @@ pub struct Event<'a> {
     pub caller: CallerRef<'a>,
     /// `objectRef` as raw JSON. Parsed only if the event has no `requestURI`.
     pub object_ref: Option<Raw<'a>>,
-    /// The object or collection of events that were not JSON of the audit API.
+    /// The object or collection, for events that were not JSON of the audit API.
     pub object: Option<Box<ObjectRef<'a>>>,
     /// The time when the server received the request, in `v1alpha1` events (1.7).
     pub timestamp_v1alpha1: Option<Raw<'a>>,
-    /// Set if OpenShift's log collector renamed `level`, because it uses that name for the severity.
+    /// Set if OpenShift's log collector renamed `level`, because the collector uses that name for the severity.
     pub k8s_audit_level: Option<IgnoredAny>,
     /// The HTTP status; absent at RequestReceived.
     pub response_status: Option<ResponseStatus>,
-    /// RFC 3339 with microseconds.
+    /// The time when the server received the request, as RFC 3339 with microseconds.
     pub request_received_timestamp: Text<'a>,
-    /// RFC 3339 with microseconds.
+    /// The time of the stage, as RFC 3339 with microseconds.
     pub stage_timestamp: Text<'a>,
     /// The annotations that kubetoll reads; `None` if the event has none of them.
     pub annotations: Option<Annotations<'a>>,
-    /// The event has `authenticationMetadata` (1.35+).
+    /// Whether the event has `authenticationMetadata` (1.35 and later).
     pub has_authentication_metadata: bool,
-    /// Raw bytes from `requestURI` through `objectRef`. Set only if the line has the apiserver's field order; used to
-    /// match the event with its RequestReceived event.
+    /// The raw bytes from `requestURI` through `objectRef`. Set only if the line has the apiserver's field order; used
+    /// to match the event with its RequestReceived event.
     pub request_bytes: Option<&'a str>,
 }
 
@@ -155,28 +155,28 @@ pub struct ResponseStatus {
 /// Source: k8s.io/apiserver `pkg/endpoints/filters/audit.go:writeLatencyToAnnotation`.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct Annotations<'a> {
-    /// The time of the whole request; present only above 500 ms.
+    /// The duration of the whole request. Present only above 500 ms.
     #[serde(borrow, default, rename = "apiserver.latency.k8s.io/total")]
     pub total: Text<'a>,
-    /// The time of all calls to etcd; absent without a call.
+    /// The duration of all calls to etcd. Absent without a call.
     #[serde(borrow, default, rename = "apiserver.latency.k8s.io/etcd")]
     pub etcd: Text<'a>,
-    /// The time to decode the objects that etcd returned for a LIST (1.30+).
+    /// The time to decode the objects that etcd returned for a LIST (1.30 and later).
     #[serde(borrow, default, rename = "apiserver.latency.k8s.io/decode-response-object")]
     pub decode_response_object: Text<'a>,
-    /// The time of all mutating admission webhooks; absent without a call.
+    /// The duration of all mutating admission webhooks. Absent without a call.
     #[serde(borrow, default, rename = "apiserver.latency.k8s.io/mutating-webhook")]
     pub mutating_webhook: Text<'a>,
-    /// The time of all validating admission webhooks; absent without a call.
+    /// The duration of all validating admission webhooks. Absent without a call.
     #[serde(borrow, default, rename = "apiserver.latency.k8s.io/validating-webhook")]
     pub validating_webhook: Text<'a>,
-    /// The wait in a queue of API Priority and Fairness (1.31+).
+    /// The waiting time in a queue of API Priority and Fairness (1.31 and later).
     #[serde(borrow, default, rename = "apiserver.latency.k8s.io/apf-queue-wait")]
     pub queue_wait: Text<'a>,
-    /// The time of authentication (1.33+).
+    /// The duration of authentication (1.33 and later).
     #[serde(borrow, default, rename = "apiserver.latency.k8s.io/authentication")]
     pub authentication: Text<'a>,
-    /// The time of impersonation (1.36+).
+    /// The duration of impersonation (1.36 and later).
     #[serde(borrow, default, rename = "apiserver.latency.k8s.io/impersonation")]
     pub impersonation: Text<'a>,
     /// `true` for a request to a deprecated API version.
@@ -199,7 +199,7 @@ pub struct Annotations<'a> {
     pub decision: Text<'a>,
 }
 
-/// `objectRef`: the only description of a request in events without a `requestURI`.
+/// `objectRef`. In events without a `requestURI`, only `objectRef` describes the request.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectRef<'a> {

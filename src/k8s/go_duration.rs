@@ -57,7 +57,7 @@ pub fn parse_micros(text: &str) -> Option<u64> {
     u64::try_from(parse_nanoseconds(text)? / 1_000).ok()
 }
 
-/// `0.<digits> × scale`, truncated to whole nanoseconds. Digits after the 18th are below 1 ns in every unit.
+/// Computes `0.<digits> × scale`, truncated to whole nanoseconds. Digits after the 18th are below 1 ns in every unit.
 fn scaled_fraction(digits: &str, scale: i64) -> i64 {
     let mut value: i128 = 0;
     let mut divisor: i128 = 1;

@@ -1,4 +1,4 @@
-//! Parses request targets as Go does. Most URL libraries differ in some cases.
+//! Parses request targets as Go does. Most URL libraries give other results in some cases.
 //!
 //! Source: Go `net/url`: `parseQuery`, `unescape`, and `http.Request.URL.RequestURI`. The apiserver is a Go
 //! program, so it never sees a query parameter that Go drops.
@@ -35,7 +35,7 @@ pub fn unescape_path(path: &str) -> Option<Cow<'_, str>> {
     unescape(path, false)
 }
 
-/// Splits at each occurrence of an ASCII byte. The standard library's split by `char` takes several times as long.
+/// Splits at each occurrence of an ASCII byte. The standard library takes several times as long to split by `char`.
 pub fn split(text: &str, at: u8) -> impl Iterator<Item = &str> {
     debug_assert!(at.is_ascii());
     let mut rest = Some(text);
@@ -87,7 +87,7 @@ fn unescape(text: &str, plus_is_space: bool) -> Option<Cow<'_, str>> {
             }
         }
     }
-    // A Go string can hold any bytes, a Rust string only UTF-8. No known parameter depends on the difference.
+    // A Go string can hold any bytes, but a Rust string only UTF-8. No known parameter depends on the difference.
     Some(Cow::Owned(
         String::from_utf8(out).unwrap_or_else(|bad| String::from_utf8_lossy(bad.as_bytes()).into_owned()),
     ))
@@ -97,8 +97,8 @@ fn hex(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).and_then(|d| u8::try_from(d).ok())
 }
 
-/// The pairs of a query in order, as Go's `parseQuery` accepts them. Go silently drops a pair that is empty, has a
-/// `;`, or has a bad percent-escape.
+/// Returns the pairs of a query in order, as Go's `parseQuery` accepts them. Go silently drops a pair that is empty,
+/// has a `;`, or has an invalid percent-escape.
 ///
 /// Limit: servers built with Go before 1.17 (Kubernetes up to 1.22) treated `;` as a separator.
 pub fn query_pairs(query: &str) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> {

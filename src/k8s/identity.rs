@@ -6,9 +6,9 @@ use std::fmt;
 /// The kind of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
-    /// `system:serviceaccount:<namespace>:<name>`.
+    /// A ServiceAccount: `system:serviceaccount:<namespace>:<name>`.
     ServiceAccount,
-    /// `system:node:<name>`: a kubelet.
+    /// A kubelet: `system:node:<name>`.
     Node,
     /// The apiserver itself, kube-controller-manager, kube-scheduler, the cloud controller manager.
     ControlPlane,
@@ -16,12 +16,12 @@ pub enum Kind {
     User,
     /// `system:anonymous`, or a request without a user because its authentication failed.
     Anonymous,
-    /// The product in a user agent. Used for records without a user (the apiserver's access log).
+    /// A product in a user agent. Used for records without a user, such as the apiserver's access log.
     UserAgent,
 }
 
 impl Kind {
-    /// The value in reports.
+    /// Returns the value in reports.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -45,7 +45,7 @@ impl fmt::Display for Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity<'a> {
     pub kind: Kind,
-    /// The name for counting. All nodes share one name, [`Identity::NODES`].
+    /// The name under which requests are counted. All nodes share one name, [`Identity::NODES`].
     pub name: &'a str,
     /// The name of the node, if the client is a kubelet.
     pub node: Option<&'a str>,
@@ -90,7 +90,7 @@ pub fn service_account(username: &str) -> Option<(&str, &str)> {
     (!namespace.is_empty() && !name.is_empty() && !name.contains(':')).then_some((namespace, name))
 }
 
-/// The short name of a client in reports: `monitoring/poller`, `user bob`, `kubelet`.
+/// Returns the short name of a client in reports: `monitoring/poller`, `user bob`, `kubelet`.
 #[must_use]
 pub fn short_name<'a>(kind: &str, identity: &'a str) -> Cow<'a, str> {
     match kind {

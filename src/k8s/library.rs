@@ -19,7 +19,7 @@ pub enum Library {
     JavaScript,
     KubeRs,
     DotNet,
-    /// Go without client-go.
+    /// A Go program without client-go.
     GoHttp,
     Curl,
     Browser,
@@ -49,7 +49,7 @@ impl Library {
         Self::Unknown,
     ];
 
-    /// The name in rules.
+    /// Returns the name in rules.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -74,13 +74,13 @@ impl Library {
         }
     }
 
-    /// Whether it is a command-line tool that runs once and exits.
+    /// Whether the library is a command-line tool that runs once and exits.
     #[must_use]
     pub fn is_command(self) -> bool {
         matches!(self, Self::Kubectl | Self::Helm | Self::Terraform)
     }
 
-    /// Finds the library of a product from its name and one of its user agents.
+    /// Determines the library or tool from the name of a product and one of the product's user agents.
     #[must_use]
     pub fn from_product(product: &str, user_agent: &str) -> Self {
         let name = product.to_ascii_lowercase();
@@ -128,7 +128,7 @@ impl Library {
             () if begins(&["node-fetch", "axios", "undici", "got", "kubernetes-client-javascript"]) => {
                 Self::JavaScript
             }
-            // The user agent of a generated client has the language after the generator's version.
+            // A generated client has its language in the user agent, after the generator's version.
             () if begins(&["openapi-generator", "swagger-codegen", "kubernetes-client"]) => match () {
                 () if says(&["python"]) => Self::Python,
                 () if says(&["java/", "/java"]) && !says(&["javascript"]) => Self::Java,

@@ -40,7 +40,8 @@ const OTHER_KNOWN_KEYS: [&str; 13] = [
     "includeUninitialized",
 ];
 
-/// How many ignored keys of one query are kept. A client can send millions, and more than a few are not a typo.
+/// The maximum number of ignored keys that are kept for one query. A client can send millions; more than a few are not
+/// typos.
 pub const MAX_UNKNOWN_KEYS: usize = 256;
 
 /// A query as the server decodes it. The first value of each key wins, and keys are case-sensitive.
@@ -68,9 +69,9 @@ pub struct ListOptions<'a> {
     pub continue_token: Cow<'a, str>,
     /// `sendInitialEvents`, parsed like `watch`; `None` if absent.
     pub send_initial_events: Option<bool>,
-    /// `timeout`, not parsed: the deadline of a request that is not a watch. It is not a list option.
+    /// `timeout`, not parsed: the deadline of a request that is not a watch. `timeout` is not a list option.
     pub timeout: Option<Cow<'a, str>>,
-    /// `dryRun=All`: the server checks a write but does not store it.
+    /// The query has `dryRun=All`: the server checks a write but does not store it.
     pub dry_run: bool,
     /// The first [`MAX_UNKNOWN_KEYS`] keys that the server silently ignores, in query order.
     pub unknown_keys: Vec<Cow<'a, str>>,
@@ -148,7 +149,7 @@ impl<'a> ListOptions<'a> {
 
 /// The index of a key in [`LIST_OPTION_KEYS`].
 fn index_of(key: &str) -> Option<usize> {
-    // Keys of equal length nearly always differ in the first letter, so a failed comparison is cheap.
+    // Keys of equal length nearly always differ in the first letter, so a failed comparison ends early.
     LIST_OPTION_KEYS.iter().position(|known| known.len() == key.len() && *known == key)
 }
 
@@ -167,13 +168,13 @@ pub fn is_known_key(key: &str) -> bool {
 
 /// Returns the list option that an ignored key resembles.
 ///
-/// The key may differ in case, by one typo (`limits`), or in words of 8 letters and more by two typos
-/// (`filedSelector`, `resourceversoin`).
+/// The ignored key may differ in case and have one typo (`limits`). In words of 8 letters and more it may have two
+/// typos (`filedSelector`, `resourceversoin`).
 #[must_use]
 pub fn similar_list_option(unknown: &str) -> Option<&'static str> {
     LIST_OPTION_KEYS.into_iter().find(|known| unknown.eq_ignore_ascii_case(known)).or_else(|| {
         LIST_OPTION_KEYS.into_iter().find(|known| {
-            // Two typos make a short word into another word.
+            // Two typos can turn a short word into another word.
             let typos = if known.len() >= 8 { 2 } else { 1 };
             unknown.len().abs_diff(known.len()) <= typos
                 && strsim::osa_distance(&unknown.to_ascii_lowercase(), &known.to_ascii_lowercase()) <= typos

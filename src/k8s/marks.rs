@@ -1,4 +1,5 @@
-//! Features of log records that only some releases of kube-apiserver write. They narrow down the server's version.
+//! Features of log records that only some releases of kube-apiserver write. They show which versions the server can
+//! have.
 
 /// A feature of a log record that only some releases write.
 ///
@@ -6,7 +7,7 @@
 /// events, `pkg/server/httplog/httplog.go` and `pkg/server/filters/priority-and-fairness.go` for access lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mark {
-    /// A latency annotation on a request that is not long-running.
+    /// The record has a latency annotation on a request that is not long-running.
     LatencyAnnotation,
     DecodeAnnotation,
     QueueAnnotation,
@@ -52,7 +53,7 @@ impl Marks {
         self.0 |= 1 << mark as u16;
     }
 
-    /// Adds a mark if `is_there`.
+    /// Adds a mark if `is_there` is true.
     #[must_use]
     pub fn with(mut self, mark: Mark, is_there: bool) -> Self {
         if is_there {

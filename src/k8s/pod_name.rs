@@ -1,4 +1,4 @@
-//! Guesses the workload of a pod from the pod's name.
+//! Guesses the workload of a pod from the name of the pod.
 
 /// Whether all characters are from the alphabet of generated names: no vowels, and no characters that look alike.
 ///
@@ -24,7 +24,7 @@ pub fn workload(pod: &str) -> &str {
     match rest.rsplit_once('-') {
         Some((owner, time)) if is_scheduled_time(time) => owner,
         Some((owner, hash)) if (6..=10).contains(&hash.len()) && is_generated(hash) => owner,
-        // A Job with a generated name. Requiring a digit excludes words such as httpd.
+        // The pod of a Job with a generated name. Requiring a digit excludes words such as httpd.
         Some((owner, name)) if is_random(name) && name.bytes().any(|byte| byte.is_ascii_digit()) => owner,
         _ => rest,
     }
@@ -65,7 +65,7 @@ pub fn is_cron_job_pod(pod: &str) -> bool {
     is_random(last) && job.rsplit_once('-').is_some_and(|(_, time)| is_scheduled_time(time))
 }
 
-/// Whether the pod's name looks like that of a Deployment or `StatefulSet`, which replace pods that end.
+/// Whether the pod's name looks like that of a Deployment or `StatefulSet`. Their controllers replace pods that end.
 #[must_use]
 pub fn is_replaced(pod: &str) -> bool {
     replica_set(pod).is_some() || pod.rsplit_once('-').is_some_and(|(_, last)| is_ordinal(last))

@@ -10,10 +10,11 @@ use super::text::prefix;
 
 mod percent;
 
-/// Replaces a masked value.
+/// The character that replaces a masked value.
 pub const MASK: char = '…';
 
-/// A parameter whose key contains one of these is secret. The comparison uses only letters and digits, in lower case.
+/// A parameter is secret if its key contains one of these words. The comparison uses only the letters and digits of the
+/// key, in lower case.
 pub const PARTS_OF_KEYS: [&str; 17] = [
     "token",
     "password",
@@ -41,19 +42,19 @@ pub const KEYS: [&str; 15] = [
 
 /// The key of the public hash in `/openapi/v3/…` paths. Its value is not a secret.
 const HASH: &str = "hash";
-/// Texts that the report writes instead of a token. They are not masked.
+/// Texts that the report shows in place of a token. They are not masked.
 const CLASSES: [&str; 2] = ["(expired)", "(invalid)"];
-/// The start of base64 of a JSON object, such as a JWT.
+/// The start of every JSON object in base64, such as a JWT.
 const JSON_START: &str = "eyJ";
-/// Base64 of a JSON object is masked from this length on, in bytes, at any place in a text.
+/// The minimum length of base64 of a JSON object that is masked at any place in a text, in bytes.
 const MIN_JSON: usize = 24;
-/// Base64 in the value of a parameter is masked from this length on, in bytes.
+/// The minimum length of base64 that is masked in the value of a parameter, in bytes.
 const MIN_BASE64: usize = 32;
-/// Hexadecimal digits in the value of a parameter are masked from this length on, in bytes.
+/// The minimum length of hexadecimal digits that are masked in the value of a parameter, in bytes.
 const MIN_HEX: usize = 40;
-/// How far to search for the `@` of a URL whose password contains `/`, `?` or `#`, in bytes.
+/// The maximum distance to the `@` of a URL whose password contains `/`, `?` or `#`, in bytes.
 const MAX_USER: usize = 1_024;
-/// How many levels of percent-escapes are decoded to find a secret.
+/// The maximum number of levels of percent-escapes that are decoded to find a secret.
 const MAX_NESTED: usize = 3;
 
 /// Whether a text may hold a secret. This is a fast check of its bytes; it can return true without a secret.
@@ -145,7 +146,7 @@ fn without_users(text: &str) -> Option<String> {
     (out != text).then_some(out)
 }
 
-/// The length of the user and password at the start of a URL without its scheme.
+/// Returns the length of the user and password at the start of a URL whose scheme was removed.
 fn user_end(url: &str) -> usize {
     let is_end = |c: char| c.is_whitespace() || matches!(c, '"' | '<' | '>');
     let host = &url[..url.find(|c: char| is_end(c) || matches!(c, '/' | '?' | '#')).unwrap_or(url.len())];

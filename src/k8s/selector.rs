@@ -83,7 +83,7 @@ struct LabelParser<'a> {
 }
 
 impl<'a> LabelParser<'a> {
-    /// The next token where a key or value can be. There, `in` and `notin` are ordinary words.
+    /// Returns the next token at a position where a key or value can be. There, `in` and `notin` are ordinary words.
     fn peek_word(&mut self) -> Token<'a> {
         match self.peek() {
             Token::In => Token::Identifier("in"),
@@ -232,7 +232,7 @@ pub struct FieldTerm<'a> {
 /// Source: k8s.io/apimachinery `pkg/fields/selector.go`: `splitTerms`, `splitTerm`, `UnescapeValue`.
 #[must_use]
 pub fn field_terms(text: &str) -> Option<impl Iterator<Item = FieldTerm<'_>> + Clone> {
-    // Terms are parsed again for each iteration, not stored, because a client can send millions of them.
+    // Each iteration parses the terms again. They are not stored, because a client can send millions of them.
     let terms = split_terms(text).filter(|term| !term.is_empty()).map(field_term);
     terms.clone().all(|term| term.is_some()).then(|| terms.flatten())
 }

@@ -1,6 +1,6 @@
 //! Truncates texts, and formats counts for people.
 
-/// The longest prefix of at most `max` bytes that does not split a character.
+/// Returns the longest prefix of at most `max` bytes that does not split a character.
 #[must_use]
 pub fn prefix(text: &str, max: usize) -> &str {
     &text[..text.floor_char_boundary(max)]

@@ -113,10 +113,10 @@ pub fn with_minute<T>(micros: i64, show: impl FnOnce(&str) -> T) -> T {
     }
 }
 
-/// Parses timestamps as [`parse_micros`] does. It is faster if they are in the same minute as the one before.
+/// Parses timestamps as [`parse_micros`] does. It is faster if a timestamp is in the same minute as the one before.
 #[derive(Debug, Clone)]
 pub struct RecentMinute {
-    /// The text of the last minute: `2026-01-01T00:00:`.
+    /// The text of the last minute, such as `2026-01-01T00:00:`.
     text: [u8; MINUTE_LENGTH],
     /// The start of that minute, in microseconds since 1970.
     start: i64,
@@ -128,7 +128,7 @@ const MINUTE_LENGTH: usize = 17;
 
 impl Default for RecentMinute {
     fn default() -> Self {
-        // No UTF-8 text contains this byte.
+        // UTF-8 text never contains this byte, so the first timestamp never matches.
         Self { text: [u8::MAX; MINUTE_LENGTH], start: 0 }
     }
 }
@@ -142,7 +142,7 @@ impl RecentMinute {
             && *minute == self.text
         {
             let digits = eight_digits([s0, s1, f0, f1, f2, f3, f4, f5].map(|digit| *digit));
-            // Second 60 goes to chrono.
+            // A second of 60 is parsed by chrono.
             if let Some(micros) = digits.filter(|micros| *micros < 60_000_000) {
                 return Some(self.start + i64::from(micros));
             }
@@ -156,7 +156,7 @@ impl RecentMinute {
     }
 }
 
-/// Parses eight decimal digits in one 64-bit word: it joins pairs, then fours, then all eight.
+/// Parses eight decimal digits in one 64-bit word. It joins pairs, then groups of four, then all eight.
 fn eight_digits(text: [u8; 8]) -> Option<u32> {
     const EACH: u64 = 0x0101_0101_0101_0101;
     let word = u64::from_le_bytes(text);
@@ -190,7 +190,7 @@ fn micro_time(b: &[u8]) -> Option<i64> {
     };
     let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
     let (hour, minute, second) = (number(11..13)?, number(14..16)?, number(17..19)?);
-    // Second 60 and days 29 to 31 go to chrono.
+    // A second of 60 and days from 29 to 31 are parsed by chrono.
     if !(1..=12).contains(&month) || !(1..=28).contains(&day) || hour > 23 || minute > 59 || second > 59 {
         return None;
     }

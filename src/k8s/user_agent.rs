@@ -2,7 +2,8 @@
 
 use super::go_url::split_once;
 
-/// How well-formed a user agent is. Where the number of products is bounded, earlier values are kept first.
+/// How well-formed a user agent is. If the number of products is limited, products with an earlier value are kept
+/// first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AgentForm {
     /// client-go's default, `name/version (os/arch) kubernetes/commit`, or the name of a common client.
@@ -15,8 +16,8 @@ pub enum AgentForm {
     Unnamed,
 }
 
-/// The product of a user agent: a short name without the version. So an upgrade does not change it, and a client
-/// cannot make it long.
+/// The product of a user agent: a short name without the version. An upgrade does not change it, and a client cannot
+/// make it long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AgentProduct<'a> {
     /// At most [`AgentProduct::MAX_LENGTH`] bytes of printable ASCII.
@@ -25,7 +26,7 @@ pub struct AgentProduct<'a> {
     pub form: AgentForm,
 }
 
-/// Common products. Their name alone makes the user agent [`AgentForm::Known`].
+/// Common products. A user agent with such a name is always [`AgentForm::Known`].
 const KNOWN: [&str; 14] = [
     "kubectl",
     "kubelet",

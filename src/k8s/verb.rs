@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A Kubernetes verb, or for paths without a resource the HTTP method. `Other` is any unknown verb or method.
+/// A Kubernetes verb. For a path without a resource, the HTTP method. `Other` is any unknown verb or method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Verb {
     Get,
@@ -42,7 +42,7 @@ impl Verb {
         Self::Other,
     ];
 
-    /// The verb in audit events.
+    /// Returns the verb as audit events write it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

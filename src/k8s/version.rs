@@ -19,7 +19,7 @@ impl KubeVersion {
     /// The newest release that the model of the apiserver covers (its first beta, as of 2026-07).
     pub const NEWEST: Self = Self { minor: 37, patch: None };
 
-    /// `1.<minor>.<patch>`.
+    /// Returns the release `1.<minor>.<patch>`.
     #[must_use]
     pub const fn new(minor: u16, patch: u16) -> Self {
         Self { minor, patch: Some(patch) }

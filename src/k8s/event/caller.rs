@@ -15,16 +15,17 @@ pub struct Caller<'a> {
     pub user: Option<User<'a>>,
     /// The user that the client impersonates, if any.
     pub impersonated_user: Option<User<'a>>,
-    /// `sourceIPs` as raw JSON: the client first, then proxies, and the peer of the connection last.
+    /// `sourceIPs` as raw JSON. The client is first, then proxies follow, and the peer of the connection is last.
     pub source_ips: Option<Raw<'a>>,
     pub user_agent: Text<'a>,
 }
 
-/// The caller of an event. Most callers repeat, so the decoder caches them by their bytes and skips the parsing.
+/// The caller of an event. Most callers repeat. So the decoder caches them by their bytes and does not parse them
+/// again.
 pub enum CallerRef<'a> {
     /// The event's own fields.
     Read(Caller<'a>),
-    /// An earlier event had the same bytes. The cache can parse them again.
+    /// A caller with the same bytes as an earlier event. The cache can parse them again.
     Cached(CallerId, &'a dyn CallerCache),
 }
 
@@ -96,7 +97,7 @@ impl CallerId {
 pub struct User<'a> {
     #[serde(borrow, default)]
     pub username: Text<'a>,
-    /// More facts from the authenticator.
+    /// Additional facts from the authenticator.
     #[serde(borrow, default)]
     pub extra: Option<Extra<'a>>,
 }
@@ -107,7 +108,7 @@ pub struct Extra<'a> {
     /// The pod that the token is bound to.
     #[serde(borrow, default, rename = "authentication.kubernetes.io/pod-name")]
     pub pod_name: First<'a>,
-    /// The node of that pod.
+    /// The node that this pod runs on.
     #[serde(borrow, default, rename = "authentication.kubernetes.io/node-name")]
     pub node_name: First<'a>,
 }

@@ -70,7 +70,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for First<'a> {
                 while values.next_element::<IgnoredAny>()?.is_some() {}
                 Ok(First(first))
             }
-            // Some exporters replace an array of one string by the string.
+            // Some exporters write an array of one string as a plain string.
             fn visit_borrowed_str<E>(self, text: &'de str) -> Result<First<'de>, E> {
                 Ok(First(Text(Cow::Borrowed(text))))
             }

@@ -22,13 +22,13 @@ pub(super) fn decoded(text: &str) -> Cow<'_, str> {
     Cow::Owned(String::from_utf8_lossy(&out).into_owned())
 }
 
-/// Start and end of the first `?`, `&` or `;` at or after `from`, escaped or not.
+/// Returns start and end of the first `?`, `&` or `;` at or after `from`, escaped or not.
 pub(super) fn separator(text: &str, from: usize) -> Option<(usize, usize)> {
     find(text, from, |byte| matches!(byte, b'?' | b'&' | b';'))
 }
 
-/// Start of the first of `signs` at or after `from`, escaped or not, or of a space if `or_space`. Without one, the
-/// length of the text.
+/// Returns the start of the first of `signs` at or after `from`, escaped or not. If `or_space`, a space ends the text,
+/// too. Returns the length of the text if it has none of them.
 pub(super) fn end(text: &str, from: usize, signs: &[u8], or_space: bool) -> usize {
     let bytes = text.as_bytes();
     let is_end = |at: &usize| match bytes[*at] {
@@ -38,7 +38,7 @@ pub(super) fn end(text: &str, from: usize, signs: &[u8], or_space: bool) -> usiz
     (from..bytes.len()).find(is_end).unwrap_or(bytes.len())
 }
 
-/// Start and end of the first `=`, escaped or not.
+/// Returns start and end of the first `=`, escaped or not.
 pub(super) fn equals(text: &str) -> Option<(usize, usize)> {
     find(text, 0, |byte| byte == b'=')
 }
@@ -51,7 +51,7 @@ fn find(text: &str, from: usize, is_wanted: fn(u8) -> bool) -> Option<(usize, us
     })
 }
 
-/// Decodes the escape at the start of `bytes`.
+/// Decodes the percent-escape at the start of `bytes`.
 fn escape(bytes: &[u8]) -> Option<u8> {
     let [b'%', high, low, ..] = bytes else { return None };
     let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
