@@ -75,7 +75,7 @@ fn in_prose(text: &str) -> String {
     out
 }
 
-/// Returns the values that are not zero, false or empty. Most are.
+/// Returns the values that are set: not zero, false or empty. Most values are not set.
 fn found<'v, Get>(names: &[Variable<Get>], find: impl Fn(&Get) -> Value<'v>) -> Values {
     let values = names.iter().map(|name| (name.name, find(&name.get)));
     let mut found = Values::with_capacity(USUAL);
