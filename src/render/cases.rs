@@ -478,8 +478,8 @@ impl Columns {
         let most_tags = if has_tags { TAGS } else { 0 };
         let fewest_tags = usize::from(has_tags);
         let whole = |lines: usize| {
-            let tags = (fewest_tags..=most_tags).rev();
-            tags.filter_map(move |number| Some((number, row.whole(&row.fix, beside(number), lines)?))).next()
+            let mut tags = (fewest_tags..=most_tags).rev();
+            tags.find_map(|number| Some((number, row.whole(&row.fix, beside(number), lines)?)))
         };
         let (number, texts) = (1..=most)
             .find_map(whole)
