@@ -612,7 +612,7 @@ fn a_person_with_a_dashboard_gets_no_advice_to_change_code() {
                 assert!(!text(key).contains(word), "{rule} {key}: {}", text(key));
             }
         }
-        assert!(text("fix").contains("Close the views that you do not need"), "{}", text("fix"));
+        assert!(text("fix").contains("Close views that you do not need"), "{}", text("fix"));
         assert!(text("fix").contains("refreshRate"), "the setting of K9s: {}", text("fix"));
     }
 }

@@ -115,7 +115,7 @@ fn what_cannot_be_read_is_said_and_exits_with_2() {
     for (args, message) in [
         (vec!["scan", "missing.log"], "error: missing.log: can't be read: No such file"),
         (vec!["scan", "notes.txt"], "error: notes.txt: holds no audit event"),
-        (vec!["scan", "empty.log"], "(it is empty)"),
+        (vec!["scan", "empty.log"], "1 empty file, empty.log"),
         (vec!["scan", "logs"], "error: logs: holds no audit event"),
         (vec!["scan", "nothing"], "error: nothing: the directory holds no files"),
         (vec!["scan", "-"], "error: standard input: holds no audit event"),
@@ -150,7 +150,8 @@ fn a_file_without_events_does_not_cost_the_report_of_the_others() {
     assert!(out.contains("monitoring/poller") && err.contains("notes.txt: holds no audit event"), "{err}");
     let report = dir.json(&["."]);
     assert_eq!(report["input"]["withoutEvents"]["count"], 1);
-    assert_eq!(report["input"]["skipped"]["not-json"], 1);
+    assert_eq!(report["input"]["unknownFiles"][0]["what"], "1 text file without audit events");
+    assert_eq!(report["input"]["skipped"], serde_json::json!({}));
 }
 
 #[test]

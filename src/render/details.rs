@@ -280,7 +280,7 @@ fn block(
     if is_of_one {
         page.push_str(&who(first, over_time, width));
     } else {
-        page.push_str(&titled("Members", &members(case), width));
+        page.push_str(&titled("Members", &(members(case) + &facts::instances(first)), width));
         let agents = facts::who(first).into_iter().filter(|(title, _)| *title == "User agents");
         agents.for_each(|(title, line)| page.push_str(&titled(title, &line.plain(), width)));
     }

@@ -48,6 +48,12 @@ pub(super) fn what_and_why(finding: &Finding) -> Vec<(&'static str, Line)> {
     facts
 }
 
+/// Returns the numbers of pods and nodes of a finding on several clients, such as `; 40 pods (…)`.
+pub(super) fn instances(finding: &Finding) -> String {
+    let Some(who) = finding.who.as_ref().filter(|who| who.program.is_some()) else { return String::new() };
+    named(named(Line::default(), &who.pods, "pod"), &who.nodes, "node").plain()
+}
+
 fn identity(who: &Who, finding: &Finding) -> Line {
     let client = finding.client.as_deref();
     if who.program.is_some() {
@@ -88,6 +94,9 @@ fn named(line: Line, named: &Named, noun: &str) -> Line {
 }
 
 fn user_agents(who: &Who) -> Line {
+    if who.user_agents.values().all(|agent| agent.is_empty()) {
+        return Line::default().text("none");
+    }
     let examples = who.user_agents.values().take(NAMED_AGENTS).map(String::as_str);
     let line = Line::default().codes(examples);
     let line = match who.user_agents.len().checked_sub(NAMED_AGENTS).filter(|more| *more > 0) {

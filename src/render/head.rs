@@ -17,7 +17,7 @@ const LEAST_NOTE_LINES: usize = 2;
 /// The maximum number of lines for server versions. A log of many servers has many versions.
 const LINES_OF_VERSION: usize = 2;
 /// The maximum number of lines for one note.
-const LINES_OF_NOTE: usize = 2;
+const LINES_OF_NOTE: usize = 3;
 /// The maximum length of a file name, in columns.
 const FILE: usize = 40;
 /// Starts the first line of a note. `INDENT` starts its other lines.
@@ -112,7 +112,7 @@ pub(super) fn notes(report: &Report, width: usize, room: usize) -> Vec<String> {
 fn problems(report: &Report) -> Vec<String> {
     let mut notes: Vec<String> =
         facts::problems(report).iter().map(|text| escaped(text).into_owned()).collect();
-    notes.extend(input::problems(&report.input));
+    notes.extend(input::notes(&report.input));
     notes.extend(facts::notes(&report.server));
     notes.extend(facts::contradicted(report));
     notes.extend(facts::suppressed(report));

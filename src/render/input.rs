@@ -13,12 +13,12 @@ const NAMED_DAMAGE: usize = 10;
 /// The maximum number of items of a list that are named.
 const NAMED: usize = 3;
 /// The maximum number of kinds of files without audit events that are named.
-const NAMED_KINDS: usize = 10;
+const NAMED_KINDS: usize = 20;
 
 /// Describes the records that kubetoll read or lost.
 pub(super) fn lines(input: &Input) -> Vec<String> {
     let mut lines = read(input);
-    lines.extend(problems(input));
+    lines.extend(problems(input, unknown));
     lines
 }
 
@@ -61,8 +61,12 @@ fn read(input: &Input) -> Vec<String> {
     lines
 }
 
-/// Describes unreadable, skipped and missing records.
-pub(super) fn problems(input: &Input) -> Vec<String> {
+/// Describes unreadable, skipped and missing records for the page, with one line for many kinds of files.
+pub(super) fn notes(input: &Input) -> Vec<String> {
+    problems(input, |kinds| if kinds.len() > 2 { vec![unknown_in_short(kinds)] } else { unknown(kinds) })
+}
+
+fn problems(input: &Input, unknown: fn(&[UnknownFiles]) -> Vec<String>) -> Vec<String> {
     let mut lines = losses(input);
     if input.received_only {
         let text = "the log holds RequestReceived events only: no statuses, durations and rates";
@@ -71,7 +75,7 @@ pub(super) fn problems(input: &Input) -> Vec<String> {
     if input.filtered > 0 {
         lines.push(format!("{} left out by filters", counted(input.filtered, "event")));
     }
-    lines.extend(not_read(input));
+    lines.extend(not_read(input, unknown));
     lines.extend(input.notes.iter().map(|note| escaped(note).into_owned()));
     lines
 }
@@ -112,7 +116,7 @@ fn losses(input: &Input) -> Vec<String> {
 }
 
 /// Describes empty files, and files that kubetoll did not read.
-fn not_read(input: &Input) -> Vec<String> {
+fn not_read(input: &Input, unknown: fn(&[UnknownFiles]) -> Vec<String>) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(copy) = input.copies.first() {
         let more = if input.copies.len() > 1 { ", and others" } else { "" };
@@ -150,6 +154,11 @@ pub fn unknown(kinds: &[UnknownFiles]) -> Vec<String> {
         lines.push(format!("not read: {} of other kinds", counted(others, "file")));
     }
     lines
+}
+
+fn unknown_in_short(kinds: &[UnknownFiles]) -> String {
+    let kinds: Vec<&str> = kinds.iter().map(|one| &*one.what).collect();
+    format!("no events from {}; --details names the files and the commands", kinds.join(", "))
 }
 
 fn unknown_line(one: &UnknownFiles) -> String {
