@@ -294,8 +294,11 @@ fn inventory_errors_are_reported_before_the_scan() {
         err
     };
     let err = run(&["a.csv", "b.yaml"]);
-    for place in ["a.csv:2:6: objects is '-1'", "a.csv:3:1: 'Pods' is no name", "b.yaml:1:17: objects is 'x'"]
-    {
+    for place in [
+        "a.csv:2:6: objects is '-1'",
+        "a.csv:3:1: 'Pods' is not a resource name",
+        "b.yaml:1:17: objects is 'x'",
+    ] {
         assert!(err.contains(place), "{err}");
     }
     assert!(run(&["missing"]).contains("missing: can't be read as an inventory"));

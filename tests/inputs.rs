@@ -116,7 +116,10 @@ fn files_that_are_not_logs_are_named_by_kind_with_the_command_that_helps() {
     assert_eq!((&kinds[0]["count"], &kinds[0]["isRead"]), (&2.into(), &false.into()));
     let text = dir.text(&["logs"]);
     let words: Vec<&str> = text.split_whitespace().collect();
-    assert!(words.join(" ").contains(expected[0]) && !text.contains('\u{1b}'), "{text}");
+    assert!(
+        words.join(" ").contains("! no events from 2 xz archives, ") && !text.contains('\u{1b}'),
+        "{text}"
+    );
     let (code, _, err) = dir.run_with(&["scan", "--no-progress", "logs/audit.log", "logs/one.xz"], b"");
     assert_eq!(code, Some(2), "a file that was named is not read");
     assert!(err.contains("logs/one.xz: kubetoll does not read this xz archive; run: xz -dc"), "{err}");
@@ -371,7 +374,7 @@ fn many_truncated_files_are_named_only_in_part() {
         dir.write(&format!("{number:02}.gz"), &packed[..packed.len() - 20 - number]);
     }
     let text = dir.text(&[".", "--details"]);
-    let text = text.split_once("what was read").expect("details").1;
+    let text = text.split_once("input and server").expect("details").1;
     assert_eq!(text.matches("read up to here").count(), 10, "{text}");
     assert!(text.contains("30 more files could not be read to their end"), "{text}");
     assert_eq!(dir.report(&["."])["input"]["damaged"].as_array().map(Vec::len), Some(40));

@@ -8,7 +8,7 @@ use crate::k8s::address::host;
 use crate::k8s::timestamp::format_micros;
 use crate::k8s::{Mark, Verb};
 
-/// HTTP methods, and other words that access lines have in place of audit verbs.
+/// HTTP methods, and other words that access lines have instead of audit verbs.
 const METHODS: [&str; 8] = ["POST", "PUT", "HEAD", "OPTIONS", "APPLY", "CONNECT", "WATCHLIST", "TRACE"];
 
 impl Anonymizer {

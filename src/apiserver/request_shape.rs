@@ -139,8 +139,8 @@ impl<'a> RequestShape<&'a str> {
         }
     }
 
-    /// Whether the server reads list options from the query. True also for a GET, of which it reads only
-    /// `resourceVersion`.
+    /// Whether the server reads list options from the query. True also for a GET: the server reads its
+    /// `resourceVersion`, and no other option.
     #[must_use]
     pub fn reads_list_options(&self) -> bool {
         matches!(self.verb, Verb::Get | Verb::List | Verb::Watch | Verb::DeleteCollection)

@@ -21,7 +21,7 @@ impl FilePosition {
 pub struct FileError {
     pub file: String,
     pub at: FilePosition,
-    /// What is wrong, and what is expected.
+    /// The error and the expected content.
     pub message: String,
 }
 

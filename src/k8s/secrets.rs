@@ -42,7 +42,7 @@ pub const KEYS: [&str; 15] = [
 
 /// The key of the public hash in `/openapi/v3/…` paths. Its value is not a secret.
 const HASH: &str = "hash";
-/// Texts that the report shows in place of a token. They are not masked.
+/// Texts that the report shows instead of a token. They are not masked.
 const CLASSES: [&str; 2] = ["(expired)", "(invalid)"];
 /// The start of every JSON object in base64, such as a JWT.
 const JSON_START: &str = "eyJ";

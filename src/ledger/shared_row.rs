@@ -37,7 +37,7 @@ impl<T> SharedRow<T> {
 
     /// Counts through the handle in the table of rows. This handle always has its row.
     pub(super) fn count_at_home<R>(&self, count: impl FnOnce(&mut T) -> R) -> R {
-        self.count(count).expect("only what is remembered is empty")
+        self.count(count).expect("only cached handles can be empty")
     }
 
     #[must_use]
@@ -46,7 +46,7 @@ impl<T> SharedRow<T> {
     }
 
     fn taken(&self) -> T {
-        self.lock().take().expect("only what is remembered is empty")
+        self.lock().take().expect("only cached handles can be empty")
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<T>> {

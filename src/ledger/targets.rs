@@ -174,7 +174,7 @@ fn places(hash: u32) -> impl Iterator<Item = usize> {
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "counts are below 2^52, and what is cast back is no less than 0 and no more than a cell"
+    reason = "counts are below 2^52, and the result is between 0 and the largest cell"
 )]
 fn outstanding(table: &Table, distinct: u64) -> u32 {
     let fullest = table.iter().copied().max().unwrap_or(0);

@@ -8,7 +8,7 @@ use super::text::{name, rounded};
 use crate::report::v1::{Client, Cost, Counts, Latency, Load, Rate, Report};
 
 /// The minimum table width for the columns that a narrow table omits.
-const WIDE: usize = 130;
+const WIDE: usize = 145;
 
 /// Renders the clients with the most load, each in its own row. The other clients share one row.
 #[must_use]

@@ -302,7 +302,7 @@ pub(super) fn measured(report: &Report) -> Option<String> {
     let observed = &report.totals.counts.observed;
     (observed.agree + observed.contradict > 0).then(|| {
         format!(
-            "{} of slow requests, and what the server served or refused: {} for the verdicts, {} against",
+            "{} of slow, served or refused requests: {} agree with the verdicts, {} contradict",
             counted(observed.measured, "measurement"),
             count(observed.agree),
             count(observed.contradict),

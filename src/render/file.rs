@@ -54,7 +54,7 @@ impl Draft {
     }
 }
 
-/// A writer that remembers if the reader closed the pipe. That is not an error (`kubetoll … | head`).
+/// A writer that notes whether the reader closed the pipe. A closed pipe is not an error (`kubetoll … | head`).
 pub(crate) struct ClosableWriter<W> {
     inner: W,
     is_closed: bool,

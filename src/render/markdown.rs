@@ -245,7 +245,7 @@ fn read(report: &Report) -> String {
     let lines = lines.iter().map(|read| format!("- {}\n", short_text(read)));
     let peaks = over_time::peaks(report);
     let peaks = peaks.iter().map(|peak| format!("- Peak: {}\n", short_text(peak)));
-    folded("What was read", &list(lines.chain(peaks)))
+    folded("Input and server", &list(lines.chain(peaks)))
 }
 
 /// Renders the section on etcd's own log.

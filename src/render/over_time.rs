@@ -24,11 +24,11 @@ const STEP_ROOM: usize = "; 1440 minutes a column".len();
 const DAY: u32 = 24 * 60;
 
 /// A client's identity, its kind, and the user that impersonates the client.
-type ClientFields<'r> = (&'r str, &'r str, Option<&'r str>);
+type ClientIds<'r> = (&'r str, &'r str, Option<&'r str>);
 
 /// The clients of the report, and the minutes to draw.
 pub(super) struct OverTime<'r> {
-    clients: HashMap<ClientFields<'r>, &'r Client>,
+    clients: HashMap<ClientIds<'r>, &'r Client>,
     /// The first and last minute to draw, in minutes since 1970, and whether other minutes have requests.
     span: Option<((u32, u32), bool)>,
 }
@@ -146,14 +146,14 @@ impl Series {
 
 /// Describes the busiest minute of the log and its clients, by requests and by reads from etcd.
 pub(super) fn peaks(report: &Report) -> Vec<String> {
-    let clients: HashMap<ClientFields<'_>, &Client> =
+    let clients: HashMap<ClientIds<'_>, &Client> =
         report.clients.iter().map(|client| (key(client), client)).collect();
     let line = |peak: &Option<Peak>, what: &str| peak.as_ref().map(|peak| self::peak(peak, what, &clients));
     let totals = &report.totals;
     [line(&totals.peak, "request"), line(&totals.etcd_peak, "etcd read")].into_iter().flatten().collect()
 }
 
-fn peak(peak: &Peak, what: &str, clients: &HashMap<ClientFields<'_>, &Client>) -> String {
+fn peak(peak: &Peak, what: &str, clients: &HashMap<ClientIds<'_>, &Client>) -> String {
     let part = |client: &PeakClient| {
         let key = (&*client.identity, &*client.kind, client.impersonated_by.as_deref());
         let name =
@@ -173,7 +173,7 @@ fn peak(peak: &Peak, what: &str, clients: &HashMap<ClientFields<'_>, &Client>) -
     format!("{requests} in the minute from {at} UTC{mean}: {}", parts.join(", "))
 }
 
-fn key(client: &Client) -> ClientFields<'_> {
+fn key(client: &Client) -> ClientIds<'_> {
     (&client.identity, &client.kind, client.impersonated_by.as_deref())
 }
 

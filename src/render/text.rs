@@ -106,7 +106,7 @@ fn footer(report: &Report, width: usize) -> Vec<String> {
 
 /// What the page omits.
 fn rest(report: &Report, view: &View<'_>) -> String {
-    let mut page = heading("what was read, and how it was judged");
+    let mut page = heading("input and server");
     for (title, text) in head::details(report) {
         page.push_str(&titled(title, &text, view.width));
     }

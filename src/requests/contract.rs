@@ -54,7 +54,7 @@ pub struct Output {
 /// Why a request cannot be judged.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
-    #[error("'{0}' is no HTTP method; write one such as GET")]
+    #[error("'{0}' is not an HTTP method; write one such as GET")]
     Method(String),
     #[error("the uri must begin with '/', such as /api/v1/pods?limit=500")]
     Uri,

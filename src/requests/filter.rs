@@ -27,7 +27,7 @@ pub enum BadFilter {
     Empty(String),
     #[error("'{0}' is not a verb; known are {known}", known = Verb::ALL.map(Verb::as_str).join(", "))]
     Verb(String),
-    #[error("the names '{0}' leave out all that they match; no request can pass")]
+    #[error("the names '{0}' exclude each other; no request can pass")]
     Contradiction(String),
     #[error("--after is not earlier than --before; no request can pass")]
     Period,

@@ -101,7 +101,7 @@ impl Equivalent<RowKey> for RowKeyRef<'_> {
 /// What the response status shows about where the request was served from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum StatusClass {
-    /// There is no response yet, or it has no status.
+    /// The request has no response yet, or its response has no status.
     Unknown,
     /// The server accepted the request. Also includes all statuses that do not change a verdict.
     Served,

@@ -189,7 +189,7 @@ pub struct Rule {
     /// The severity of all findings of the rule, if the policy sets one.
     pub fixed_severity: Option<Severity>,
     pub message: Text,
-    /// What the server does, and what that costs.
+    /// The work that the request causes on the server, and its cost.
     pub why: String,
     /// The fix for each audience.
     pub fix: Vec<Fix>,

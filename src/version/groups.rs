@@ -71,8 +71,8 @@ impl VersionFacts {
         FactGroups { servers, contradictions: rest }
     }
 
-    /// Whether the fact proves a second server. A server's own statement does. An unsupported node or a setting may cause other
-    /// facts.
+    /// Whether the fact proves a second server. A version claim of the server does. Other
+    /// facts may come from an unsupported node or a setting.
     fn is_of_another(&self, fact: &Fact, first: &FactGroup<'_>) -> bool {
         match fact.trust {
             Trust::Stated => true,

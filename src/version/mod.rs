@@ -43,7 +43,7 @@ pub enum VersionSource {
     UnconfirmedUserAgent,
     /// The newest release that fits the facts.
     NewestPossible,
-    /// The newest release that kubetoll knows, since there are no facts.
+    /// The newest release that kubetoll knows, because the log has no facts.
     NewestKnown,
 }
 

@@ -218,7 +218,7 @@ impl<'t> Gaps<'t> {
         }
     }
 
-    /// Reports the gaps as skipped. If there is no gap, reports an empty one, so that the report counts the damage.
+    /// Reports the gaps as skipped. Without a gap, reports an empty one, so that the report counts the damage.
     fn give(mut self, reason: SkipReason, context: TextContext<'_>, out: OutcomeSink<'_>) {
         let rest = &self.text[self.end..];
         self.gap(rest);

@@ -1,5 +1,5 @@
-//! The costliest slow reads of collections. Their cost decides which ones are kept, so the order of arrival does not
-//! matter.
+//! The costliest slow reads of collections. Their cost decides which ones are kept, so the order of the
+//! lines does not matter.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeSet;

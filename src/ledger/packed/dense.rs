@@ -120,7 +120,7 @@ impl Dense {
     /// Returns the numbers with their counts in ascending order, without missing numbers.
     #[allow(
         clippy::cast_possible_truncation,
-        reason = "how far numbers are apart is no larger than they are"
+        reason = "the distance of two numbers is at most the larger number"
     )]
     pub fn iter(&self) -> impl Iterator<Item = (u32, u64)> {
         let all = (0..self.numbers()).map(|at| (self.base + at as u32, self.cell(at)));
