@@ -94,7 +94,7 @@ fn named(line: Line, named: &Named, noun: &str) -> Line {
 }
 
 fn user_agents(who: &Who) -> Line {
-    if who.user_agents.values().all(|agent| agent.is_empty()) {
+    if who.user_agents.values().all(String::is_empty) {
         return Line::default().text("none");
     }
     let examples = who.user_agents.values().take(NAMED_AGENTS).map(String::as_str);
