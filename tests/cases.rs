@@ -835,7 +835,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
     #[test]
-    fn each_finding_is_in_one_case_whatever_the_order_of_the_log(
+    fn each_finding_is_in_one_case_for_any_order_of_the_log(
         all in prop::collection::vec(any_requests(), 1..8),
         seed in any::<u64>(),
     ) {

@@ -116,6 +116,8 @@ fn files_that_are_not_logs_are_named_by_kind_with_the_command_that_helps() {
     assert_eq!((&kinds[0]["count"], &kinds[0]["isRead"]), (&2.into(), &false.into()));
     let text = dir.text(&["logs"]);
     let words: Vec<&str> = text.split_whitespace().collect();
+    let details = dir.text(&["logs", "--details"]).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(details.contains(expected[0]), "{details}");
     assert!(
         words.join(" ").contains("! no events from 2 xz archives, ") && !text.contains('\u{1b}'),
         "{text}"

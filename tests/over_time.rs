@@ -274,7 +274,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn points_and_examples_are_the_same_whatever_the_order_and_the_cuts(
+    fn points_and_examples_do_not_depend_on_order_or_cuts(
         requests in prop::collection::vec((0_i64..700, 0_usize..6, any::<bool>()), 1..400),
         seed: u64,
         cut in 0_usize..400,

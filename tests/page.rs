@@ -144,7 +144,7 @@ fn page_without_color_loses_nothing() {
 }
 
 #[test]
-fn page_has_at_most_40_lines_whatever_the_log() {
+fn page_of_every_log_has_at_most_40_lines() {
     let mut log = many();
     // Each of these adds a note to the head.
     log.push_str("not JSON\n{\"kind\":\"Event\"}\n{\"a\":\n\u{fffd}\n");

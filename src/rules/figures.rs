@@ -83,7 +83,7 @@ pub fn does(verb: &str) -> String {
 
 /// Formats an RFC 3339 timestamp to the second: `2026-11-20 20:36:00 UTC`. Returns any other text unchanged.
 #[must_use]
-pub fn instant(text: &str) -> String {
+pub fn timestamp(text: &str) -> String {
     timestamp::parse_micros(text).map_or_else(|| text.to_owned(), timestamp::format_second)
 }
 
@@ -105,7 +105,7 @@ pub const FILTERS: &[(&str, &str)] = &[
     ("duration", "seconds: `0.25` as `250 ms`, `1` as `1.0 s`, `72` as `72 s`, `360` as `6.0 min`"),
     ("times", "`1`, `2`, `1234` as `once`, `twice`, `1,234 times`"),
     ("bytes", "`2400000000` as `2.4 GB`"),
-    ("instant", "`2026-11-20T20:36:00.123456Z` as `2026-11-20 20:36:00 UTC`"),
+    ("timestamp", "`2026-11-20T20:36:00.123456Z` as `2026-11-20 20:36:00 UTC`"),
 ];
 
 /// Rounds a number in a template. Variables are never negative, but the result of a subtraction can be.
@@ -154,7 +154,7 @@ pub(super) fn add_to(environment: &mut Environment<'_>) {
     });
     environment.add_filter("times", |number: f64| whole(number, times));
     environment.add_filter("bytes", |number: f64| whole(number, bytes));
-    environment.add_filter("instant", |text: String| instant(&text));
+    environment.add_filter("timestamp", |text: String| timestamp(&text));
 }
 
 #[cfg(test)]
@@ -208,8 +208,8 @@ mod tests {
                 "0 times, once, twice, 1,234 times",
             ),
             ("{{ 2400000000|bytes }}, {{ 12|bytes }}", "2.4 GB, 12 B"),
-            ("{{ '2026-11-20T20:36:00.123456Z'|instant }}", "2026-11-20 20:36:00 UTC"),
-            ("{{ 'long ago'|instant }}", "long ago"),
+            ("{{ '2026-11-20T20:36:00.123456Z'|timestamp }}", "2026-11-20 20:36:00 UTC"),
+            ("{{ 'long ago'|timestamp }}", "long ago"),
             ("{{ 1e300|count }}", "invalid operation: not a number that can be shown (in <string>:1)"),
         ] {
             assert_eq!(filled(text), shown, "{text}");

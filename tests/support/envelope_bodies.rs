@@ -57,7 +57,7 @@ pub fn envelope(envelope: Envelope, bytes: &[u8]) {
     for (only, expected) in [(None, free), (Some(form), forced)] {
         let mut decoder = Decoder::new(only, MAX_LINE);
         read(&mut decoder, [&*OTHERS]);
-        assert_eq!(read(&mut decoder, &blocks), expected, "the same in pieces, whatever was read before");
+        assert_eq!(read(&mut decoder, &blocks), expected, "the same in pieces, after any earlier input");
         let mut apart: Vec<Entry> = Vec::new();
         for block in blocks.iter().rev() {
             apart.append(&mut read(&mut Decoder::new(only, MAX_LINE), [block]));
