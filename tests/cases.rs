@@ -712,7 +712,7 @@ fn any_requests() -> impl Strategy<Value = Repeated> {
         "system:node:n-1",
     ]);
     let agents = prop::sample::select(vec!["op/1.0", "python-requests/2.31", "kubectl/v1.30.0", "tool/2"]);
-    let asked = prop::sample::select(vec![
+    let uris = prop::sample::select(vec![
         ("list", "/api/v1/pods", 200),
         ("list", "/api/v1/pods?labelSelector=a%3Db", 200),
         ("list", "/api/v1/pods?limit=500&resourceVersion=0", 200),
@@ -721,7 +721,7 @@ fn any_requests() -> impl Strategy<Value = Repeated> {
         ("update", "/api/v1/namespaces/a/configmaps/c", 409),
         ("patch", "/api/v1/namespaces/a/configmaps/c", 200),
     ]);
-    (users, agents, asked, 1_u32..8, 10_u32..80).prop_map(
+    (users, agents, uris, 1_u32..8, 10_u32..80).prop_map(
         |(user, agent, (verb, uri, status), every, times)| Repeated {
             user: user.to_owned(),
             agent,

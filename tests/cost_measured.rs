@@ -119,14 +119,14 @@ fn objects_and_seats_match_the_servers_counters() {
                 ..Server::with_defaults(probe.k8s.parse().expect("Kubernetes' version"))
             };
             let target = ParsedTarget::parse(&probe.request_uri).expect("a target");
-            let asked = RequestShape::new(Method::Get, &target.path, &target.options);
-            let verdict = judge(&server, &asked, Some(200));
+            let shape = RequestShape::new(Method::Get, &target.path, &target.options);
+            let verdict = judge(&server, &shape, Some(200));
             let name = match row.resource.as_str() {
                 "leases" => "leases.coordination.k8s.io",
                 "widgets" => "widgets.example.com",
                 other => other,
             };
-            let work = prices.work(&server, &asked, &verdict, name);
+            let work = prices.work(&server, &shape, &verdict, name);
             let whole = stored(&row.resource);
             let is_likely = verdict.served_from != ServedFrom::Depends
                 || (verdict.likely == Some(ServedFrom::Etcd)) == (row.etcd_fetched > 0);

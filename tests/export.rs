@@ -66,7 +66,7 @@ fn log() -> Vec<Value> {
     ]
     .into_iter()
     .enumerate()
-    .map(|(id, (user, agent, asked, status, millis))| event(id, user, agent, asked, status, millis))
+    .map(|(id, (user, agent, uri, status, millis))| event(id, user, agent, uri, status, millis))
     .collect();
     let mut impersonated = event(100, "admin", "kubectl/v1.30.0", ("list", "/api/v1/pods"), 200, 20);
     impersonated["impersonatedUser"] = json!({"username": "=alice"});

@@ -216,7 +216,7 @@ fn a_clock_that_is_wrong_by_years_does_not_flatten_the_lines() {
 
 #[test]
 fn reads_from_etcd_count_with_any_status() {
-    let asked = |number: usize, verb: &str, uri: &str, code: u16| {
+    let event = |number: usize, verb: &str, uri: &str, code: u16| {
         let event = event(0, number, "alice", uri, "ResponseComplete");
         event.replace("\"list\"", &format!("\"{verb}\"")).replace(":200", &format!(":{code}"))
     };
@@ -235,7 +235,7 @@ fn reads_from_etcd_count_with_any_status() {
         ("watch", events, 200, 0),
     ];
     for (number, (verb, uri, code, reads)) in requests.into_iter().enumerate() {
-        let report = json(&asked(number, verb, uri, code));
+        let report = json(&event(number, verb, uri, code));
         let totals = &report["totals"];
         let counted =
             [&totals["etcdLists"], &totals["etcdGets"]].map(|count| count.as_u64().expect("a count"));
@@ -244,8 +244,8 @@ fn reads_from_etcd_count_with_any_status() {
         assert_eq!(told, (reads, &json!(reads), reads > 0), "{verb} {uri} {code}");
     }
     // The share is over LISTs and GETs, so a watch does not count.
-    let log: String = (0..40).map(|number| asked(number, "watch", events, 200)).collect();
-    let report = json(&(log + &asked(99, "list", pods, 200)));
+    let log: String = (0..40).map(|number| event(number, "watch", events, 200)).collect();
+    let report = json(&(log + &event(99, "list", pods, 200)));
     let shares: Vec<&Value> = report["findings"]
         .as_array()
         .expect("findings")

@@ -163,8 +163,8 @@ fn verdicts_match_the_servers() {
         for probe in probes(path) {
             let target = ParsedTarget::parse(&probe.request_uri).expect("a target");
             let method = Method::parse(&probe.method).expect("a method");
-            let asked = RequestShape::new(method, &target.path, &target.options);
-            let verdict = judge(&probe.server(), &asked, None);
+            let shape = RequestShape::new(method, &target.path, &target.options);
+            let verdict = judge(&probe.server(), &shape, None);
             wrong.extend(probe.disagrees(verdict));
             if verdict.served_from == ServedFrom::Depends {
                 assert!(DEPENDING.contains(&verdict.reason), "{:?} is not listed", verdict.reason);
@@ -175,7 +175,7 @@ fn verdicts_match_the_servers() {
             }
             // The prober treats a path in capitals as a LIST; the server does not have such a path.
             if probe.status != 404 {
-                assert_eq!(asked.verb.as_str(), probe.kind, "{}", probe.request_uri);
+                assert_eq!(shape.verb.as_str(), probe.kind, "{}", probe.request_uri);
             }
             count += 1;
         }
@@ -202,9 +202,9 @@ fn scan_gives_the_same_verdicts_on_a_recorded_audit_log() {
             };
             let mut classifier = Classifier::default();
             let request = classifier.event(&event, stage, SourcePosition { source: 0, offset: 0, line: 1 });
-            assert_eq!(request.asked().verb.as_str(), &*event.verb, "{}", probe.request_uri);
-            let answer = StatusClass::from_status(&request.asked(), request.status);
-            let verdict = judge(&probe.server(), &request.asked(), answer.status());
+            assert_eq!(request.shape().verb.as_str(), &*event.verb, "{}", probe.request_uri);
+            let answer = StatusClass::from_status(&request.shape(), request.status);
+            let verdict = judge(&probe.server(), &request.shape(), answer.status());
             wrong.extend(probe.disagrees(verdict));
             joined += 1;
         }

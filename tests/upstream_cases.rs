@@ -107,8 +107,8 @@ impl Case<'_> {
     fn disagrees(&self) -> Option<String> {
         let (server, uri) = (self.server(), self.uri());
         let target = ParsedTarget::parse(&uri).expect("a target");
-        let asked = RequestShape::new(Method::Get, &target.path, &target.options);
-        let verdict = judge(&server, &asked, None);
+        let shape = RequestShape::new(Method::Get, &target.path, &target.options);
+        let verdict = judge(&server, &shape, None);
         let rejected = self.get("http_error").as_u64().and_then(|status| u16::try_from(status).ok());
         let agrees = if rejected.is_some() {
             verdict.rejected == rejected

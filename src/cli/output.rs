@@ -56,7 +56,7 @@ impl Output {
         let color = match (&self, color) {
             (Self::File { .. }, anstream::ColorChoice::Auto) => anstream::ColorChoice::Never,
             (Self::Stdout, anstream::ColorChoice::Auto) => anstream::AutoStream::choice(&io::stdout()),
-            (_, asked) => asked,
+            (_, choice) => choice,
         };
         let plain;
         let text = if color == anstream::ColorChoice::Never {
@@ -86,7 +86,7 @@ fn unwritable(path: &Path) -> String {
 
 /// The width of the terminal or from `COLUMNS`, else a default that suits most outputs.
 pub(super) fn width() -> usize {
-    let asked = || std::env::var("COLUMNS").ok()?.parse().ok();
+    let columns = || std::env::var("COLUMNS").ok()?.parse().ok();
     let terminal = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-    terminal.or_else(asked).unwrap_or(100).max(40)
+    terminal.or_else(columns).unwrap_or(100).max(40)
 }

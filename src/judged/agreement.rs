@@ -63,9 +63,9 @@ mod tests {
 
     fn fit(version: KubeVersion, uri: &str, observed: Observed) -> (u64, u64) {
         let target = ParsedTarget::parse(uri).expect("a target");
-        let asked = RequestShape::new(Method::Get, &target.path, &target.options);
-        let verdict = judge(&Server::with_defaults(version), &asked, None);
-        let fit = compare(asked.verb, &verdict, version, &observed);
+        let shape = RequestShape::new(Method::Get, &target.path, &target.options);
+        let verdict = judge(&Server::with_defaults(version), &shape, None);
+        let fit = compare(shape.verb, &verdict, version, &observed);
         (fit.agree, fit.contradict)
     }
 

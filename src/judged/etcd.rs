@@ -35,7 +35,7 @@ impl JudgedClients {
         let readers = rows.enumerate().filter(|(_, (_, key, entry, _))| reads_collections(key, entry));
         readers.flat_map(|(row, (client, key, entry, one))| {
             let resource = key.resource.as_deref().unwrap_or_default();
-            let options = entry.asked.as_ref().map(|asked| asked.options);
+            let options = entry.request_shape.as_ref().map(|shape| shape.options);
             let limit = options.map(|options| options.limit);
             let selects = options.is_some_and(|options| {
                 [options.label_selector, options.field_selector].contains(&Selector::Some)
@@ -68,7 +68,7 @@ fn rows(client: &ClientSummary) -> impl Iterator<Item = (&ShapeKey, &ShapeSummar
 
 /// Whether such requests may read a collection from etcd.
 pub(super) fn reads_collections(key: &ShapeKey, entry: &ShapeSummary) -> bool {
-    let one_key = entry.asked.as_ref().is_some_and(|asked| asked.options.single == Single::Key);
+    let one_key = entry.request_shape.as_ref().is_some_and(|shape| shape.options.single == Single::Key);
     key.verb == Some(Verb::List)
         && matches!(key.served_from, ServedFrom::Etcd | ServedFrom::Depends)
         && !one_key

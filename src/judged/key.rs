@@ -38,14 +38,14 @@ pub struct ShapeKey {
 
 impl ShapeKey {
     /// The key of a request shape with this verdict, for a server of this version.
-    pub(super) fn new(asked: &RequestShape<CompactString>, verdict: Verdict, version: KubeVersion) -> Self {
+    pub(super) fn new(shape: &RequestShape<CompactString>, verdict: Verdict, version: KubeVersion) -> Self {
         Self {
-            verb: Some(asked.verb),
-            resource: Some(shape_text::resource(&asked.target).into()),
-            subresource: shape_text::subresource(&asked.target).map(Into::into),
-            scope: shape_text::scope(&asked.target),
-            parameters: shape_text::parameters(asked).into(),
-            misspelled: shape_text::misspelled(asked),
+            verb: Some(shape.verb),
+            resource: Some(shape_text::resource(&shape.target).into()),
+            subresource: shape_text::subresource(&shape.target).map(Into::into),
+            scope: shape_text::scope(&shape.target),
+            parameters: shape_text::parameters(shape).into(),
+            misspelled: shape_text::misspelled(shape),
             served_from: verdict.served_from,
             likely: verdict.likely,
             limit: verdict.limit,
@@ -59,12 +59,12 @@ impl ShapeKey {
     #[must_use]
     pub fn of_request(
         server: &Server,
-        asked: &RequestShape<CompactString>,
+        shape: &RequestShape<CompactString>,
         status_class: StatusClass,
         received_only: bool,
     ) -> Self {
         let status = status_class.status().filter(|_| !received_only);
-        Self::new(asked, judge(server, &asked.as_borrowed(), status), server.version)
+        Self::new(shape, judge(server, &shape.as_borrowed(), status), server.version)
     }
 
     pub(super) fn folded(version: KubeVersion) -> Self {

@@ -79,7 +79,7 @@ impl Measure {
     /// counts as one write, because the log does not show how many objects it deleted.
     #[must_use]
     pub fn etcd_writes(self, key: &ShapeKey, entry: &ShapeSummary, row: &Row) -> u64 {
-        let is_dry_run = entry.asked.as_ref().is_some_and(|asked| asked.options.dry_run);
+        let is_dry_run = entry.request_shape.as_ref().is_some_and(|shape| shape.options.dry_run);
         if key.served_from != ServedFrom::Write || is_dry_run {
             return 0;
         }

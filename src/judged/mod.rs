@@ -93,26 +93,26 @@ struct KeyedVerdict {
 }
 
 impl Measures<'_> {
-    fn keyed_verdict(&self, shape: &RowKey, status: Option<u16>) -> KeyedVerdict {
-        let version_index = shape.version_index;
+    fn keyed_verdict(&self, row_key: &RowKey, status: Option<u16>) -> KeyedVerdict {
+        let version_index = row_key.version_index;
         let cache = || self.verdicts_by_shape.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(cached) = cache().get(&shape.asked)
+        if let Some(cached) = cache().get(&row_key.shape)
             && let Some((.., verdict_and_key)) =
                 cached.iter().find(|cached| (cached.0, cached.1) == (version_index, status))
         {
             return verdict_and_key.clone();
         }
-        let (server, asked) = (&self.servers[usize::from(version_index)], shape.asked.as_borrowed());
-        let verdict = judge(server, &asked, status);
+        let (server, shape) = (&self.servers[usize::from(version_index)], row_key.shape.as_borrowed());
+        let verdict = judge(server, &shape, status);
         let verdict_and_key = KeyedVerdict {
-            key: Arc::new(ShapeKey::new(&shape.asked, verdict, server.version)),
+            key: Arc::new(ShapeKey::new(&row_key.shape, verdict, server.version)),
             verdict,
-            certainty: certainty_within(self.version.possible_in(version_index), server, &asked, status),
-            against_model: served_against_model(server, &asked, status),
+            certainty: certainty_within(self.version.possible_in(version_index), server, &shape, status),
+            against_model: served_against_model(server, &shape, status),
         };
         let mut cache = cache();
         if cache.len() < MAX_CACHED_SHAPES {
-            cache.entry(Arc::clone(&shape.asked)).or_default().push((
+            cache.entry(Arc::clone(&row_key.shape)).or_default().push((
                 version_index,
                 status,
                 verdict_and_key.clone(),
@@ -244,62 +244,63 @@ impl JudgedClients {
             // Rows that differ only in the response class share one pattern. The pattern is reported at the row with
             // the most requests.
             let ProductRows { rows, overflow } = ProductRows::of(product, self.received_only);
-            let rows = rows.into_iter().map(|(shape, row)| (Some(shape), row));
+            let rows = rows.into_iter().map(|(row_key, row)| (Some(row_key), row));
             let product = stable_hash(&*name);
             // A duplicate whose details differ creates a row without counted events.
             let counted = |(_, row): &(Option<RowKey>, Box<Row>)| row.events > 0;
-            let rows = rows.chain(overflow.map(|row| (None, row))).filter(counted).map(|(shape, mut row)| {
-                row.settle();
-                let ask = shape.as_ref().map(|shape| shape_hash_of(&shape.asked));
-                let pattern = ask.and_then(|ask| shown.take(product, ask));
-                let lists = match (&pattern, ask) {
-                    (Some(_), Some(ask)) => lists_of(product, ask).unwrap_or_default(),
-                    _ => Vec::new(),
-                };
-                let one = ProductRow {
-                    product: String::from(&*name),
-                    row,
-                    agreement: Agreement::default(),
-                    pattern,
-                    lists,
-                    slow_reads: Box::default(),
-                    cost: None,
-                    minutes: None,
-                };
-                (shape, one)
-            });
+            let rows =
+                rows.chain(overflow.map(|row| (None, row))).filter(counted).map(|(row_key, mut row)| {
+                    row.settle();
+                    let ask = row_key.as_ref().map(|row_key| shape_hash_of(&row_key.shape));
+                    let pattern = ask.and_then(|ask| shown.take(product, ask));
+                    let lists = match (&pattern, ask) {
+                        (Some(_), Some(ask)) => lists_of(product, ask).unwrap_or_default(),
+                        _ => Vec::new(),
+                    };
+                    let one = ProductRow {
+                        product: String::from(&*name),
+                        row,
+                        agreement: Agreement::default(),
+                        pattern,
+                        lists,
+                        slow_reads: Box::default(),
+                        cost: None,
+                        minutes: None,
+                    };
+                    (row_key, one)
+                });
             if measures.prices.is_none() {
                 // Pagination only affects costs.
                 let pagination = Pagination::default();
-                for (shape, one) in rows {
-                    self.add_row(&mut summary.entries, shape, one, measures, &pagination);
+                for (row_key, one) in rows {
+                    self.add_row(&mut summary.entries, row_key, one, measures, &pagination);
                 }
                 continue;
             }
             let rows: Vec<(Option<RowKey>, ProductRow)> = rows.collect();
-            let pagination = Pagination::new(rows.iter().filter_map(|(shape, one)| {
+            let pagination = Pagination::new(rows.iter().filter_map(|(row_key, one)| {
                 let served = self.served(&one.row);
-                Some((shape.as_ref()?, one, served))
+                Some((row_key.as_ref()?, one, served))
             }));
-            for (shape, one) in rows {
-                self.add_row(&mut summary.entries, shape, one, measures, &pagination);
+            for (row_key, one) in rows {
+                self.add_row(&mut summary.entries, row_key, one, measures, &pagination);
             }
         }
         summary
     }
 
-    /// Adds a row to the summary of its shape. A `shape` of `None` is the overflow row.
+    /// Adds a row to the summary of its shape. A `row_key` of `None` is the overflow row.
     fn add_row(
         &self,
         entries: &mut BTreeMap<Arc<ShapeKey>, ShapeSummary>,
-        shape: Option<RowKey>,
+        row_key: Option<RowKey>,
         mut one: ProductRow,
         measures: &Measures<'_>,
         pagination: &Pagination,
     ) {
         let (row, requests) = (&one.row, self.requests(&one.row));
-        let (key, entry, agreement) = if let Some(shape) = shape {
-            self.shape_summary(measures, shape, row, requests, pagination)
+        let (key, entry, agreement) = if let Some(row_key) = row_key {
+            self.shape_summary(measures, row_key, row, requests, pagination)
         } else {
             let entry = ShapeSummary {
                 work: measures.prices.map(|_| Box::new(Work::UNKNOWN)),
@@ -353,36 +354,38 @@ impl JudgedClients {
     fn shape_summary(
         &self,
         measures: &Measures<'_>,
-        shape: RowKey,
+        row_key: RowKey,
         row: &Row,
         requests: u64,
         pagination: &Pagination,
     ) -> (Arc<ShapeKey>, ShapeSummary, Agreement) {
-        let server = &measures.servers[usize::from(shape.version_index)];
-        let asked = shape.asked.as_borrowed();
+        let server = &measures.servers[usize::from(row_key.version_index)];
+        let shape = row_key.shape.as_borrowed();
         // RequestReceived events have no response.
-        let status = shape.status_class.status().filter(|_| !self.received_only);
-        let KeyedVerdict { key, verdict, certainty, against_model } = measures.keyed_verdict(&shape, status);
-        let mut agreement = compare(asked.verb, &verdict, server.version, &row.rare().observed);
+        let status = row_key.status_class.status().filter(|_| !self.received_only);
+        let KeyedVerdict { key, verdict, certainty, against_model } =
+            measures.keyed_verdict(&row_key, status);
+        let mut agreement = compare(shape.verb, &verdict, server.version, &row.rare().observed);
         if against_model {
             agreement.contradict += requests;
         }
         let work = measures.prices.map(|prices| {
             let resource = key.resource.as_deref().unwrap_or_default();
-            let part = measures.namespaces.part(&shape.asked, &row.targets);
-            let work = prices.work_in(server, &asked, &verdict, resource, part);
-            let pages = pagination.pages_of(&shape).filter(|_| reads_several_pages(&asked.options, &verdict));
+            let part = measures.namespaces.part(&row_key.shape, &row.targets);
+            let work = prices.work_in(server, &shape, &verdict, resource, part);
+            let pages =
+                pagination.pages_of(&row_key).filter(|_| reads_several_pages(&shape.options, &verdict));
             Box::new(pages.map_or(work, |(lists, pages)| work.as_page(lists, pages)))
         });
         let entry = ShapeSummary {
             verdict: Some(verdict),
             certainty: (requests > 0, certainty),
             // A refused request never becomes long-running: its duration is work and not a lifetime.
-            long_running: is_long_running(&asked) && status.is_none_or(|status| status / 100 != 4),
+            long_running: is_long_running(&shape) && status.is_none_or(|status| status / 100 != 4),
             agreement: Agreement::default(),
             work,
             rows: Vec::new(),
-            asked: Some(shape.asked),
+            request_shape: Some(row_key.shape),
         };
         (key, entry, agreement)
     }

@@ -25,9 +25,9 @@ impl Pagination {
     /// Counts the pages of one product of a client. Each row comes with its number of served requests.
     pub(super) fn new<'r>(rows: impl Iterator<Item = (&'r RowKey, &'r ProductRow, u64)>) -> Self {
         let mut pagination = Self::default();
-        for (shape, row, requests) in rows.filter(|(shape, ..)| is_page(&shape.asked)) {
-            let own = pagination.0.entry(key(shape)).or_default();
-            if shape.asked.options.page == Page::First {
+        for (row_key, row, requests) in rows.filter(|(row_key, ..)| is_page(&row_key.shape)) {
+            let own = pagination.0.entry(key(row_key)).or_default();
+            if row_key.shape.options.page == Page::First {
                 own.first += requests;
             } else {
                 own.further += requests;
@@ -38,18 +38,18 @@ impl Pagination {
     }
 
     /// The number of paginated LISTs, and the number of their pages. `None` if the log has no later pages.
-    pub(super) fn pages_of(&self, shape: &RowKey) -> Option<(u64, u64)> {
-        let pages = self.0.get(&key(shape)).filter(|pages| pages.further > 0)?;
+    pub(super) fn pages_of(&self, row_key: &RowKey) -> Option<(u64, u64)> {
+        let pages = self.0.get(&key(row_key)).filter(|pages| pages.further > 0)?;
         let lists = pages.first.max(pages.chains);
         (lists > 0).then_some((lists, pages.first + pages.further))
     }
 }
 
-fn is_page(asked: &RequestShape<CompactString>) -> bool {
-    asked.verb == Verb::List && asked.options.limit.is_page()
+fn is_page(shape: &RequestShape<CompactString>) -> bool {
+    shape.verb == Verb::List && shape.options.limit.is_page()
 }
 
-fn key(shape: &RowKey) -> (RequestShape<CompactString>, u8) {
-    let options = Options { page: Page::First, ..shape.asked.options };
-    (RequestShape { options, ..RequestShape::clone(&shape.asked) }, shape.version_index)
+fn key(row_key: &RowKey) -> (RequestShape<CompactString>, u8) {
+    let options = Options { page: Page::First, ..row_key.shape.options };
+    (RequestShape { options, ..RequestShape::clone(&row_key.shape) }, row_key.version_index)
 }

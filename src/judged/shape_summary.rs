@@ -15,7 +15,7 @@ use crate::patterns::{ListInterval, Pattern};
 #[derive(Debug)]
 pub struct ShapeSummary {
     /// The request shape of one of the rows. The rows may differ, but not in the text or the verdict.
-    pub asked: Option<Arc<RequestShape<CompactString>>>,
+    pub request_shape: Option<Arc<RequestShape<CompactString>>>,
     pub verdict: Option<Verdict>,
     /// The lowest certainty of the rows that have requests. If no row has requests, the lowest certainty of all rows.
     /// The first field is true if a row has requests. A merge takes the maximum of these pairs, so the order of the
@@ -55,8 +55,8 @@ impl ShapeSummary {
     /// The largest number of objects in a response, if the request has a limit that the server honors.
     #[must_use]
     pub fn page_limit(&self) -> Option<u64> {
-        let asked = self.asked.as_ref().filter(|asked| asked.verb == Verb::List)?;
-        page_limit(&asked.options, &self.verdict?)
+        let shape = self.request_shape.as_ref().filter(|shape| shape.verb == Verb::List)?;
+        page_limit(&shape.options, &self.verdict?)
     }
 
     /// The number of RequestReceived events, and the number of ended requests.
@@ -94,7 +94,7 @@ impl Merge for ProductRow {
 impl ShapeSummary {
     pub(super) fn folded() -> Self {
         Self {
-            asked: None,
+            request_shape: None,
             verdict: None,
             certainty: (false, Certainty::Certain),
             long_running: false,

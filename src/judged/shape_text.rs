@@ -47,8 +47,8 @@ pub(crate) fn scope(target: &Target<CompactString>) -> Option<Scope> {
 }
 
 /// The list options as a query string. Values that differ between requests are omitted.
-pub(crate) fn parameters(asked: &RequestShape<CompactString>) -> String {
-    let options = &asked.options;
+pub(crate) fn parameters(shape: &RequestShape<CompactString>) -> String {
+    let options = &shape.options;
     let mut words: Vec<String> = Vec::new();
     let mut word = |text: &str| words.push(text.to_owned());
     match options.label_selector {
@@ -89,7 +89,7 @@ pub(crate) fn parameters(asked: &RequestShape<CompactString>) -> String {
     if let Some(wanted) = options.send_initial_events {
         word(&format!("sendInitialEvents={wanted}"));
     }
-    if options.allow_watch_bookmarks && asked.verb == Verb::Watch {
+    if options.allow_watch_bookmarks && shape.verb == Verb::Watch {
         word("allowWatchBookmarks=true");
     }
     if options.dry_run {
@@ -113,9 +113,9 @@ fn field_selector(options: &Options) -> Option<&'static str> {
 }
 
 /// The list options that clients likely meant with the ignored keys.
-pub(crate) fn misspelled(asked: &RequestShape<CompactString>) -> Vec<String> {
+pub(crate) fn misspelled(shape: &RequestShape<CompactString>) -> Vec<String> {
     let keys = LIST_OPTION_KEYS.iter().enumerate();
-    keys.filter(|(index, _)| asked.options.misspelled & (1 << index) != 0)
+    keys.filter(|(index, _)| shape.options.misspelled & (1 << index) != 0)
         .map(|(_, key)| (*key).to_owned())
         .collect()
 }

@@ -125,29 +125,29 @@ impl ProductRows {
         let Product { rows, begun, .. } = product;
         let (rows, overflow) = rows.into_parts();
         let mut rows: Vec<(RowKey, Box<Row>)> =
-            rows.into_iter().map(|(shape, row)| (shape, Box::new(row.into_inner()))).collect();
+            rows.into_iter().map(|(row_key, row)| (row_key, Box::new(row.into_inner()))).collect();
         let mut overflow: Option<Box<Row>> = overflow.map(|row| Box::new(row.into_inner()));
         let by_requests = |rows: &mut Vec<(RowKey, Box<Row>)>| {
-            rows.sort_by_cached_key(|(shape, row)| {
-                (std::cmp::Reverse(row.requests(received_only)), shape.stable_hash())
+            rows.sort_by_cached_key(|(row_key, row)| {
+                (std::cmp::Reverse(row.requests(received_only)), row_key.stable_hash())
             });
         };
         by_requests(&mut rows);
         let mut by_shape: HashMap<u64, Vec<usize>, FxBuildHasher> = HashMap::default();
-        for (at, (shape, _)) in rows.iter().enumerate() {
-            by_shape.entry(begun_hash(shape)).or_default().push(at);
+        for (at, (row_key, _)) in rows.iter().enumerate() {
+            by_shape.entry(begun_hash(row_key)).or_default().push(at);
         }
         let (begun, rest_begun) = begun.into_parts();
         let known = rows.len();
-        for (shape, begun) in begun {
+        for (row_key, begun) in begun {
             let begun = begun.into_inner();
-            let hash = begun_hash(&shape);
-            let folded = || by_shape.get(&begun_hash(&shape.without_names()));
+            let hash = begun_hash(&row_key);
+            let folded = || by_shape.get(&begun_hash(&row_key.without_names()));
             match (by_shape.get(&hash).or_else(folded), &mut overflow) {
                 (Some(of_shape), _) => begun.give(&mut rows[..known], of_shape),
                 // The ended requests with this key may be in the overflow row.
                 (None, Some(overflow)) => begun.give_to(overflow),
-                (None, None) => rows.push((shape, begun.into_row())),
+                (None, None) => rows.push((row_key, begun.into_row())),
             }
         }
         if let Some(begun) = rest_begun {
@@ -164,6 +164,6 @@ impl ProductRows {
 }
 
 /// The hash of the row key without the response class.
-fn begun_hash(shape: &RowKey) -> u64 {
-    RowKey { status_class: StatusClass::Served, ..shape.clone() }.stable_hash()
+fn begun_hash(row_key: &RowKey) -> u64 {
+    RowKey { status_class: StatusClass::Served, ..row_key.clone() }.stable_hash()
 }

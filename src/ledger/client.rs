@@ -86,11 +86,11 @@ pub(super) fn namespace_of<'r>(request: &Request<'r>) -> Option<&'r str> {
 }
 
 fn is_upkeep(request: &Request<'_>, namespace: &str) -> bool {
-    let Target::Resource { group, resource, .. } = request.asked().target else { return false };
+    let Target::Resource { group, resource, .. } = request.shape().target else { return false };
     if (group, resource) == ("coordination.k8s.io", "leases") {
         return true;
     }
-    let is_lookup = request.spec.asked.verb == Verb::Get
+    let is_lookup = request.spec.shape.verb == Verb::Get
         || matches!(resource, "configmaps" | "secrets" | "events" | "endpoints" | "endpointslices");
     is_lookup && service_account(request.client.identity()).is_some_and(|(own, _)| own == namespace)
 }

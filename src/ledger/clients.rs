@@ -123,14 +123,14 @@ impl Clients {
         let client = self.by_key.value_at(client_slot);
         let Product { rows, begun, .. } = client.products.value_at(product_slot);
         let before = begun.len();
-        let shape = RowKeyRef { status_class: StatusClass::Served, ..RowKeyRef::from_request(request) };
+        let row_key = RowKeyRef { status_class: StatusClass::Served, ..RowKeyRef::from_request(request) };
         let names = &self.names;
-        let owned = || shape.to_owned(names);
-        let slot = begun.find_or_insert(name.row_key, &shape, || 0, owned);
+        let owned = || row_key.to_owned(names);
+        let slot = begun.find_or_insert(name.row_key, &row_key, || 0, owned);
         let is_entered = slot.is_none() || begun.len() != before;
         let own = begun.value_at_or_overflow(slot, owned);
         if is_entered {
-            if slot.is_some() && rows.contains(name.row_key, &shape) {
+            if slot.is_some() && rows.contains(name.row_key, &row_key) {
                 own.count_at_home(EventsBeforeEnd::end);
             }
             let is_new = client.row_names.insert_hash(stable_hash(&(name.product, name.row_key)));
@@ -164,13 +164,13 @@ impl Clients {
         let client = self.by_key.value_at(client_slot);
         let Product { rows, begun, .. } = client.products.value_at(product_slot);
         let before = rows.len();
-        let shape = RowKeyRef::from_request(request);
+        let row_key = RowKeyRef::from_request(request);
         let names = &self.names;
-        let owned = || shape.to_owned(names);
-        let slot = rows.find_or_insert(name.row_key, &shape, || 0, owned);
+        let owned = || row_key.to_owned(names);
+        let slot = rows.find_or_insert(name.row_key, &row_key, || 0, owned);
         if slot.is_none() || rows.len() != before {
             // A row and its events before the end have one key, so the row has the evidence and these events need none.
-            if let Some(begun) = begun.get_mut(name.row_key, &shape) {
+            if let Some(begun) = begun.get_mut(name.row_key, &row_key) {
                 begun.count_at_home(EventsBeforeEnd::end);
             }
             let is_new = client.row_names.insert_hash(stable_hash(&(name.product, name.row_key)));
@@ -222,9 +222,9 @@ impl Clients {
         for (key, client) in self.by_key.kept_mut() {
             let client_hash = stable_hash(key);
             for (name, product) in client.products.kept_mut() {
-                for (shape, row) in product.rows.kept_mut() {
-                    let (product, shape) = (stable_hash(name), shape.stable_hash());
-                    let name = RowHash { client: client_hash, product, row_key: shape };
+                for (row_key, row) in product.rows.kept_mut() {
+                    let (product, row_key) = (stable_hash(name), row_key.stable_hash());
+                    let name = RowHash { client: client_hash, product, row_key };
                     row.count_at_home(|row| additions.give(stable_hash(&name), row));
                 }
             }
@@ -241,8 +241,8 @@ impl Clients {
     pub fn each_row(&mut self, mut show: impl FnMut(&RowKey, &Row)) {
         for client in self.each_client() {
             for product in client.products.values_mut() {
-                for (shape, row) in product.rows.kept_mut() {
-                    row.count_at_home(|row| show(shape, row));
+                for (row_key, row) in product.rows.kept_mut() {
+                    row.count_at_home(|row| show(row_key, row));
                 }
             }
         }
@@ -252,8 +252,8 @@ impl Clients {
     pub fn each_received(&mut self, mut show: impl FnMut(&RowKey, u64)) {
         for client in self.each_client() {
             for product in client.products.values_mut() {
-                for (shape, begun) in product.begun.kept_mut() {
-                    begun.count_at_home(|begun| show(shape, begun.received()));
+                for (row_key, begun) in product.begun.kept_mut() {
+                    begun.count_at_home(|begun| show(row_key, begun.received()));
                 }
             }
         }

@@ -188,14 +188,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    type Asked = (Option<u64>, Option<i64>, u8);
+    type Sample = (Option<u64>, Option<i64>, u8);
 
-    fn exemplar((micros, received, id): Asked, (source, offset): (u32, u64)) -> Exemplar {
+    fn exemplar((micros, received, id): Sample, (source, offset): (u32, u64)) -> Exemplar {
         let place = SourcePosition { source, offset, line: offset };
         Exemplar { micros, place, texts: Texts::of(&id.to_string(), "/"), received, status: None }
     }
 
-    fn asked() -> impl Strategy<Value = Asked> {
+    fn sample() -> impl Strategy<Value = Sample> {
         (prop::option::of(0_u64..3), prop::option::of(0_i64..3), 0_u8..5)
     }
 
@@ -206,7 +206,7 @@ mod tests {
     proptest! {
         #[test]
         fn costliest_then_oldest_requests_are_kept(
-            mut requests in prop::collection::btree_map(asked(), place(), 0..30)
+            mut requests in prop::collection::btree_map(sample(), place(), 0..30)
                 .prop_map(|map| map.into_iter().collect::<Vec<_>>())
                 .prop_shuffle(),
         ) {
@@ -251,10 +251,10 @@ mod tests {
 
         #[test]
         fn first_of_duplicates_is_kept_in_any_order(
-            requests in prop::collection::vec((asked(), place()), 1..30),
+            requests in prop::collection::vec((sample(), place()), 1..30),
             rotate in 0_usize..30,
         ) {
-            let keep = |requests: &[(Asked, (u32, u64))]| {
+            let keep = |requests: &[(Sample, (u32, u64))]| {
                 let mut kept = Exemplars::default();
                 for (one, place) in requests {
                     kept.offer(exemplar(*one, *place));

@@ -181,9 +181,9 @@ impl HistoriesByKind {
     /// Chooses the histories that keep a request, and creates its entry. Returns `None` if no pattern uses the request.
     pub(super) fn choose<L>(kinds: [L; 3], request: &Request<'_>) -> Option<(L, HistoryEntry)> {
         let [lists, watches, objects] = kinds;
-        let asked = &request.spec.asked;
-        let Target::Resource { subresource, scope, .. } = &asked.target else { return None };
-        let kind = match (asked.verb, scope) {
+        let shape = &request.spec.shape;
+        let Target::Resource { subresource, scope, .. } = &shape.target else { return None };
+        let kind = match (shape.verb, scope) {
             _ if !subresource.is_empty() => return None,
             (Verb::List, _) => lists,
             (Verb::Watch, _) => watches,

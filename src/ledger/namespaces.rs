@@ -43,8 +43,8 @@ impl Default for Namespaces {
 impl Namespaces {
     /// Records the namespace of a request. Call it when the request ends, or when a long-running request begins.
     pub fn note(&mut self, request: &Request<'_>) {
-        let (spec, asked) = (&request.spec, request.asked());
-        let Target::Resource { group, resource, scope, .. } = asked.target else { return };
+        let (spec, shape) = (&request.spec, request.shape());
+        let Target::Resource { group, resource, scope, .. } = shape.target else { return };
         let target = Targets::key(spec.target_hash);
         let is_noted = match request.stage {
             Stage::RequestReceived => false,
@@ -57,7 +57,7 @@ impl Namespaces {
         if scope == Scope::Object {
             let pair = (of_resource(group, resource), spec.namespace_hash);
             self.objects.entry(&pair, 0, || pair).insert(target);
-        } else if matches!(asked.verb, Verb::List | Verb::Watch | Verb::DeleteCollection) {
+        } else if matches!(shape.verb, Verb::List | Verb::Watch | Verb::DeleteCollection) {
             let namespace = Namespace(spec.namespace_hash);
             self.collections.entry(&target, 0, || target).merge(namespace);
         }
@@ -196,8 +196,8 @@ impl NamespaceWeights {
     /// The share of objects in the namespaces that a row's requests read. `None` if the log names no objects, or if the
     /// namespaces of the requests are unknown.
     #[must_use]
-    pub fn part<S: AsRef<str>>(&self, asked: &RequestShape<S>, targets: &Targets) -> Option<NamespacePart> {
-        let Target::Resource { group, resource, .. } = &asked.target else { return None };
+    pub fn part<S: AsRef<str>>(&self, shape: &RequestShape<S>, targets: &Targets) -> Option<NamespacePart> {
+        let Target::Resource { group, resource, .. } = &shape.target else { return None };
         let own = self.by_resource.get(&of_resource(group.as_ref(), resource.as_ref()));
         let weights = own.unwrap_or(&self.of_all);
         if weights.sum == 0 {

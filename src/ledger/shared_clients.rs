@@ -266,7 +266,7 @@ mod tests {
     proptest! {
         #[test]
         fn shared_clients_match_the_naive_twin(
-            asked in prop_oneof![
+            sent in prop_oneof![
                 prop::collection::vec((0_u8..6, 0_u8..6, stage()), 0..30),
                 prop::collection::vec((0_u8..60, 0_u8..60, stage()), 0..300),
             ],
@@ -278,14 +278,14 @@ mod tests {
             let prints = Fingerprints::default();
             let mut alone = Clients::new(bound).with_max_rows(rows);
             let mut classifier = Classifier::new(prints.clone());
-            for one in &asked {
+            for one in &sent {
                 request(&mut classifier, *one, |request| {
                     alone.observe(request);
                 });
             }
             let clients = SharedClients::new(bound).with_max_rows(rows);
             let shared = &SharedLedger { clients, ..SharedLedger::default() };
-            let (left, right) = asked.split_at(cut.min(asked.len()));
+            let (left, right) = sent.split_at(cut.min(sent.len()));
             std::thread::scope(|scope| {
                 for part in [left, right] {
                     let mut classifier = Classifier::new(prints.clone());

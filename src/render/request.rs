@@ -22,7 +22,7 @@ pub fn render(request: &Readable<'_>, server: &Server, width: usize) -> String {
     line("server", &server_line(server));
     line("served from", &source(judged.served_from, judged.likely, judged.rejected));
     line("limit", judged.limit);
-    let shape = request.asked();
+    let shape = request.shape();
     line("cost", &outline(server, &shape, &judge(server, &shape, None)));
     line("reason", judged.reason);
     line("certainty", certainty(judged.certainty));
@@ -60,7 +60,7 @@ pub fn render_versions(request: &Readable<'_>, server: &Server, width: usize) ->
 
 /// Renders a table of releases with their verdicts, and marks the row of `version`.
 fn versions(request: &Readable<'_>, server: &Server, version: Option<KubeVersion>, width: usize) -> String {
-    let shape = request.asked();
+    let shape = request.shape();
     let spans = across_versions_with(server, &shape, |server, verdict| outline(server, &shape, verdict));
     let from = |span: &VersionRange| KubeVersion::new(span.first.minor, span.first.patch.unwrap_or(0));
     let own = version.and_then(|version| spans.iter().rposition(|(span, _)| from(span) <= version));
@@ -198,8 +198,8 @@ mod tests {
         ] {
             let request = Readable::new(method, uri).expect("a request");
             let server = Server::with_defaults(KubeVersion::NEWEST);
-            let spans = across_versions_with(&server, &request.asked(), |server, verdict| {
-                outline(server, &request.asked(), verdict)
+            let spans = across_versions_with(&server, &request.shape(), |server, verdict| {
+                outline(server, &request.shape(), verdict)
             });
             for width in [80, 100, 200] {
                 let page = render_versions(&request, &server, width);

@@ -31,8 +31,8 @@ impl ClientRole {
     /// Returns the role of a shape's client. If the shape has several products, the product that is least likely a job
     /// decides.
     pub(super) fn from_jobs<'j>(entry: &ShapeSummary, jobs: impl Iterator<Item = &'j Job>) -> Self {
-        match &entry.asked {
-            Some(asked) if asked.lists_pods_of_a_node() => Self::NodeAgent,
+        match &entry.request_shape {
+            Some(shape) if shape.lists_pods_of_a_node() => Self::NodeAgent,
             _ => Self::Client(jobs.min().copied().unwrap_or_default()),
         }
     }
@@ -241,8 +241,8 @@ mod tests {
     fn likely(server: &Server, query: &str) -> ServedFrom {
         let uri = format!("/api/v1/pods?{query}");
         let target = ParsedTarget::parse(&uri).expect("a target");
-        let asked = RequestShape::new(Method::Get, &target.path, &target.options);
-        judge(server, &asked, None).likely_served_from()
+        let shape = RequestShape::new(Method::Get, &target.path, &target.options);
+        judge(server, &shape, None).likely_served_from()
     }
 
     #[test]

@@ -86,15 +86,15 @@ impl CaseFilter {
         let client = (request.client.client_hash, request.client.product_hash);
         let shapes: Vec<&BTreeSet<ShapeKey>> =
             self.cases.iter().filter_map(|case| case.shapes.get(&client)).collect();
-        let has = |asked: &RequestShape<CompactString>| {
+        let has = |shape: &RequestShape<CompactString>| {
             let server = &self.servers[usize::from(request.version_index)];
-            let key = ShapeKey::of_request(server, asked, request.status_class, self.received_only);
+            let key = ShapeKey::of_request(server, shape, request.status_class, self.received_only);
             shapes.iter().any(|shapes| shapes.contains(&key))
         };
-        let asked = request.spec.asked;
+        let shape = request.spec.shape;
         // Beyond the limit of shapes, the ledger counts requests without the names of their resources.
         let passes =
-            !shapes.is_empty() && (has(asked) || has(&asked.without_names(self.names.config_of(asked))));
+            !shapes.is_empty() && (has(shape) || has(&shape.without_names(self.names.config_of(shape))));
         if cache.len() == MAX_CACHED {
             cache.clear();
         }

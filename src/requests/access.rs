@@ -46,7 +46,7 @@ pub(super) fn request<'e>(
         status_class: if served {
             StatusClass::Served
         } else {
-            StatusClass::from_status(spec.asked, line.status)
+            StatusClass::from_status(spec.shape, line.status)
         },
         version_index: 0,
         stage: if begun { Stage::ResponseStarted } else { Stage::ResponseComplete },
@@ -136,7 +136,7 @@ mod tests {
             ("post", "/%zz", Verb::Post),
         ] {
             with(&line(written, uri), |request| {
-                assert_eq!(request.asked().verb, verb, "{written} {uri}");
+                assert_eq!(request.shape().verb, verb, "{written} {uri}");
             });
         }
     }

@@ -123,7 +123,7 @@ mod tests {
                 let mut naive = Classifier::default();
                 let own = classifier.event(&event, Stage::ResponseComplete, PLACE);
                 let anew = naive.event(&event, Stage::ResponseComplete, PLACE);
-                assert_eq!(own.asked(), anew.asked(), "{}", own.uri);
+                assert_eq!(own.shape(), anew.shape(), "{}", own.uri);
             }
         }
     }

@@ -91,7 +91,7 @@ impl<'a> Readable<'a> {
 
     /// The request's shape.
     #[must_use]
-    pub fn asked(&self) -> RequestShape<&str> {
+    pub fn shape(&self) -> RequestShape<&str> {
         RequestShape::new(self.method, &self.target.path, &self.target.options)
     }
 
@@ -104,12 +104,12 @@ impl<'a> Readable<'a> {
     /// Judges the request for a server.
     #[must_use]
     pub fn judge(&self, server: &Server) -> Output {
-        let asked = self.asked();
-        let verdict = judge(server, &asked, None);
+        let shape = self.shape();
+        let verdict = judge(server, &shape, None);
         let info = RequestInfo::resolve(self.method, &self.target.path, &self.target.options).ok();
         let path = info.as_ref().and_then(|info| info.resource.as_ref());
         let text = |text: &str| (!text.is_empty()).then(|| masked(text).into_owned());
-        let verb = match asked.verb {
+        let verb = match shape.verb {
             // The resource API has no verb for such a method. For other paths, the method is the verb.
             Verb::Other if path.is_some() => String::new(),
             Verb::Other => self.method_name.to_ascii_lowercase(),
@@ -129,7 +129,7 @@ impl<'a> Readable<'a> {
             limit: verdict.limit.as_str(),
             rejected: verdict.rejected,
             reason: verdict.reason.code(),
-            certainty: certainty(server, &asked, None).as_str(),
+            certainty: certainty(server, &shape, None).as_str(),
             explanation: verdict.reason.sentence(),
         }
     }

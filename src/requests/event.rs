@@ -86,8 +86,8 @@ pub struct Request<'e> {
 impl<'e> Request<'e> {
     /// The request's shape.
     #[must_use]
-    pub fn asked(&self) -> RequestShape<&'e str> {
-        self.spec.asked.as_borrowed()
+    pub fn shape(&self) -> RequestShape<&'e str> {
+        self.spec.shape.as_borrowed()
     }
 
     /// A hash of the path and the field selector. All kubelets are one client, so
@@ -105,8 +105,8 @@ impl<'e> Request<'e> {
     }
 
     fn writes_event(&self) -> bool {
-        matches!(self.spec.asked.verb, Verb::Create | Verb::Update | Verb::Patch)
-            && matches!(self.asked().target, Target::Resource { resource: "events", .. })
+        matches!(self.spec.shape.verb, Verb::Create | Verb::Update | Verb::Patch)
+            && matches!(self.shape().target, Target::Resource { resource: "events", .. })
     }
 
     /// The cache key of the client in this run; never 0.
@@ -140,12 +140,12 @@ impl<'e> Request<'e> {
     pub(super) fn regrouped<'g>(
         &self,
         client: &'g ClientIdentity,
-        asked: &'g Arc<RequestShape<CompactString>>,
+        shape: &'g Arc<RequestShape<CompactString>>,
     ) -> Request<'g>
     where
         'e: 'g,
     {
-        let spec = RequestSpec { asked, asked_hash: stable_hash(&asked.as_borrowed()), ..self.spec };
+        let spec = RequestSpec { shape, shape_hash: stable_hash(&shape.as_borrowed()), ..self.spec };
         let keys = Keys { client: client.client_hash.max(1), ..self.keys };
         Request { client, spec, keys, ..*self }
     }
@@ -227,7 +227,7 @@ pub(super) fn request<'e>(
         status_class: if arrived || broke_off {
             StatusClass::Served
         } else {
-            StatusClass::from_status(spec.asked, status)
+            StatusClass::from_status(spec.shape, status)
         },
         version_index: 0,
         stage,
@@ -354,7 +354,7 @@ mod tests {
         let json = r#"{"auditID":"a","stage":"Panic","verb":"list","objectRef":{"resource":"pods"}}"#;
         with(json, |request| {
             assert_eq!(
-                request.spec.asked.as_borrowed().target,
+                request.spec.shape.as_borrowed().target,
                 request_shape::Target::Unknown { group: "", resource: "pods", unreadable: false }
             );
         });

@@ -351,7 +351,7 @@ impl Filter {
         if let Some(node) = request.client.node().filter(|_| client.identity == Identity::NODES) {
             self.users.note(&[&format!("system:node:{node}")], is_before_end);
         }
-        self.verbs.note(&[request.spec.asked.verb.as_str()], is_before_end);
+        self.verbs.note(&[request.spec.shape.verb.as_str()], is_before_end);
         self.namespaces.note(&[request.spec.namespace], is_before_end);
         if !self.clients.is_empty() {
             with_client_names(request, |names| self.clients.note(names, is_before_end));
@@ -391,7 +391,7 @@ impl Filter {
             && (self.clients.is_empty() || with_client_names(request, |names| self.clients.pass(names)))
             && self.after.is_none_or(|after| request.received.is_some_and(|at| at >= after))
             && self.before.is_none_or(|before| {
-                let is_watch = request.spec.asked.verb == Verb::Watch;
+                let is_watch = request.spec.shape.verb == Verb::Watch;
                 let end = if is_watch { before.saturating_add(WATCH_AFTER_LIST) } else { before };
                 request.received.is_some_and(|at| at < end)
             })
@@ -399,7 +399,7 @@ impl Filter {
 
     /// Whether the verb filter and the status filters pass.
     fn verb_and_status_pass(&self, request: &Request<'_>) -> bool {
-        (self.verbs.is_empty() || self.verbs.pass(&[request.spec.asked.verb.as_str()]))
+        (self.verbs.is_empty() || self.verbs.pass(&[request.spec.shape.verb.as_str()]))
             && (self.statuses.0.is_empty()
                 || request.status.is_some_and(|status| {
                     self.statuses.0.iter().any(|(first, last)| (*first..=*last).contains(&status))
@@ -433,7 +433,7 @@ fn with_client_names<T>(request: &Request<'_>, with: impl FnOnce(&[&str]) -> T) 
 
 /// Calls `with` with all names of the request's resource.
 fn with_resource_names<T>(request: &Request<'_>, with: impl FnOnce(&[&str]) -> T) -> T {
-    let (group, resource, subresource) = match request.asked().target {
+    let (group, resource, subresource) = match request.shape().target {
         Target::Resource { group, resource, subresource, .. } => (group, resource, subresource),
         Target::Unknown { group, resource, .. } => (group, resource, ""),
         Target::NonResource(_) | Target::Unresolvable => return with(&[]),

@@ -39,8 +39,8 @@ impl RequestProperty {
     fn value<'r>(self, request: &'r Request<'_>) -> Cow<'r, str> {
         let client = request.client.client_ref();
         match self {
-            Self::Verb => request.spec.asked.verb.as_str().into(),
-            Self::Resource => resource(&request.spec.asked.target),
+            Self::Verb => request.spec.shape.verb.as_str().into(),
+            Self::Resource => resource(&request.spec.shape.target),
             Self::Code => "".into(),
             Self::Namespace if request.spec.namespace.is_empty() => NO_NAMESPACE.into(),
             Self::Namespace => request.spec.namespace.into(),
@@ -78,7 +78,7 @@ pub struct Grouping {
     /// The value of the last request, in the form of a client.
     client: ClientIdentity,
     /// The request shape of all requests.
-    asked: Arc<RequestShape<CompactString>>,
+    shape: Arc<RequestShape<CompactString>>,
 }
 
 impl Grouping {
@@ -86,13 +86,13 @@ impl Grouping {
     #[must_use]
     pub fn new(by: RequestProperty) -> Self {
         let target = Target::NonResource(NonResource::Discovery);
-        let asked = RequestShape { verb: Verb::Get, target, options: Options::default() };
-        Self { by, client: ClientIdentity::default(), asked: Arc::new(asked) }
+        let shape = RequestShape { verb: Verb::Get, target, options: Options::default() };
+        Self { by, client: ClientIdentity::default(), shape: Arc::new(shape) }
     }
 
     /// Returns the request with its value as the client.
     pub fn regroup<'g>(&'g mut self, request: &Request<'g>) -> Request<'g> {
         self.client.set_user_name(&self.by.value(request));
-        request.regrouped(&self.client, &self.asked)
+        request.regrouped(&self.client, &self.shape)
     }
 }

@@ -28,9 +28,9 @@ use crate::k8s::{ContinueToken, Event, Verb};
 #[derive(Debug, Clone, Copy)]
 pub struct RequestSpec<'q> {
     /// The request shape.
-    pub asked: &'q Arc<RequestShape<CompactString>>,
+    pub shape: &'q Arc<RequestShape<CompactString>>,
     /// The hash of the request shape.
-    pub asked_hash: u64,
+    pub shape_hash: u64,
     /// True if the server treats the request as long-running. Its duration is then a lifetime and not a cost.
     pub long_running: bool,
     /// The namespace in the path; empty if there is none.
@@ -81,8 +81,8 @@ pub(super) struct TargetDetails {
 /// A parsed target, as the cache stores it.
 #[derive(Debug, Clone)]
 pub(super) struct CachedTarget {
-    asked: Arc<RequestShape<CompactString>>,
-    asked_hash: u64,
+    shape: Arc<RequestShape<CompactString>>,
+    shape_hash: u64,
     long_running: bool,
     namespace: CompactString,
     namespace_hash: u32,
@@ -105,17 +105,17 @@ impl ShapeInterner {
     /// The maximum number of stored shapes. A full interner is cleared.
     const MAX: usize = 1 << 12;
 
-    /// Returns the stored shape that equals `asked`. `hash` is its hash.
-    fn intern(&mut self, hash: u64, asked: &RequestShape<&str>) -> Arc<RequestShape<CompactString>> {
+    /// Returns the stored shape that equals `shape`. `hash` is its hash.
+    fn intern(&mut self, hash: u64, shape: &RequestShape<&str>) -> Arc<RequestShape<CompactString>> {
         if let Some((_, own)) =
-            self.0.find(hash, |(known, own)| *known == hash && own.as_borrowed() == *asked)
+            self.0.find(hash, |(known, own)| *known == hash && own.as_borrowed() == *shape)
         {
             return Arc::clone(own);
         }
         if self.0.len() == Self::MAX {
             self.0.clear();
         }
-        let own = Arc::new(asked.to_owned());
+        let own = Arc::new(shape.to_owned());
         self.0.insert_unique(hash, (hash, Arc::clone(&own)), |(hash, _)| *hash);
         own
     }
@@ -151,7 +151,7 @@ impl CachedTarget {
         }
         let mut spec = Self::from_uri(verb.method(), || verb, &event.request_uri, interner);
         // Only its query makes a request a WATCH. If the target has no query, a tool removed it from the record.
-        if verb == Verb::Watch && spec.asked.verb == Verb::List && !event.request_uri.contains('?') {
+        if verb == Verb::Watch && spec.shape.verb == Verb::List && !event.request_uri.contains('?') {
             spec.mark_query_removed(interner);
         }
         spec
@@ -174,31 +174,31 @@ impl CachedTarget {
             return Self::without_target(verb(), &ObjectRef::default(), true, interner);
         };
         let options = &target.options;
-        let (asked, in_path) = RequestShape::in_namespace(method, &target.path, options);
-        let unknown_keys = if asked.reads_list_options() { options.unknown_keys.as_slice() } else { &[] };
+        let (shape, in_path) = RequestShape::in_namespace(method, &target.path, options);
+        let unknown_keys = if shape.reads_list_options() { options.unknown_keys.as_slice() } else { &[] };
         let token = &*options.continue_token;
         let revision = match Some(token).filter(|token| !token.is_empty()).map(ContinueToken::decode) {
             Some(ContinueToken::AtRevision(revision)) => Some(revision),
             _ => None,
         };
         let namespace = namespace::asked_for(in_path, &options.field_selector);
-        let asked_hash = stable_hash(&asked);
+        let shape_hash = stable_hash(&shape);
         Self {
-            asked_hash,
-            api: built_in_api(&asked, &target.path),
-            long_running: request_shape::is_long_running(&asked),
+            shape_hash,
+            api: built_in_api(&shape, &target.path),
+            long_running: request_shape::is_long_running(&shape),
             namespace: in_path.into(),
             namespace_hash: namespace_hash(&namespace),
             target_hash: FxBuildHasher.hash_one((&*target.path, &*options.field_selector)),
             collection_hash: collection_hash(
-                &asked,
+                &shape,
                 &target.path,
                 [&options.field_selector, &options.label_selector],
             ),
             revision,
             unknown_keys: kept_keys(unknown_keys),
             has_token: !token.is_empty(),
-            asked: interner.intern(asked_hash, &asked),
+            shape: interner.intern(shape_hash, &shape),
             field_selector: (&*options.field_selector).into(),
             label_selector: (&*options.label_selector).into(),
         }
@@ -218,8 +218,8 @@ impl CachedTarget {
 
     pub fn spec(&self) -> RequestSpec<'_> {
         RequestSpec {
-            asked: &self.asked,
-            asked_hash: self.asked_hash,
+            shape: &self.shape,
+            shape_hash: self.shape_hash,
             long_running: self.long_running,
             namespace: &self.namespace,
             namespace_hash: self.namespace_hash,
@@ -241,7 +241,7 @@ impl CachedTarget {
             namespace: (start, start + template.namespace.len()),
             namespace_hash: namespace_hash(&namespace),
             target_hash: FxBuildHasher.hash_one((template.path, field_selector)),
-            collection_hash: collection_hash(&self.asked, template.path, [field_selector, label_selector]),
+            collection_hash: collection_hash(&self.shape, template.path, [field_selector, label_selector]),
             revision: template.query.revision(),
         }
     }
@@ -270,12 +270,12 @@ impl CachedTarget {
             resource: &*object.resource,
             unreadable,
         };
-        let asked = RequestShape { verb, target, options: Options::default() };
+        let shape = RequestShape { verb, target, options: Options::default() };
         let target_hash = FxBuildHasher.hash_one((&*object.namespace, &*object.name));
-        let asked_hash = stable_hash(&asked);
+        let shape_hash = stable_hash(&shape);
         Self {
-            asked_hash,
-            long_running: request_shape::is_long_running(&asked),
+            shape_hash,
+            long_running: request_shape::is_long_running(&shape),
             namespace: (&*object.namespace).into(),
             namespace_hash: namespace_hash(&object.namespace),
             target_hash,
@@ -286,41 +286,41 @@ impl CachedTarget {
             label_selector: CompactString::default(),
             has_token: false,
             api: None,
-            asked: interner.intern(asked_hash, &asked),
+            shape: interner.intern(shape_hash, &shape),
         }
     }
 
     fn mark_query_removed(&mut self, interner: &mut ShapeInterner) {
-        let before = Arc::clone(&self.asked);
-        let asked = before.as_borrowed();
-        let request_shape::Target::Resource { group, resource, .. } = asked.target else { return };
+        let before = Arc::clone(&self.shape);
+        let shape = before.as_borrowed();
+        let request_shape::Target::Resource { group, resource, .. } = shape.target else { return };
         let target = request_shape::Target::Unknown { group, resource, unreadable: false };
-        let asked = RequestShape { verb: Verb::Watch, target, options: Options::default() };
-        self.asked_hash = stable_hash(&asked);
-        self.long_running = request_shape::is_long_running(&asked);
+        let shape = RequestShape { verb: Verb::Watch, target, options: Options::default() };
+        self.shape_hash = stable_hash(&shape);
+        self.long_running = request_shape::is_long_running(&shape);
         self.unknown_keys.clear();
-        self.asked = interner.intern(self.asked_hash, &asked);
+        self.shape = interner.intern(self.shape_hash, &shape);
     }
 }
 
 /// The built-in API of a path, if only some releases serve it.
-fn built_in_api(asked: &RequestShape<&str>, path: &str) -> Option<u8> {
+fn built_in_api(shape: &RequestShape<&str>, path: &str) -> Option<u8> {
     let mut parts = path.strip_prefix("/apis/")?.split('/');
     let (group, version) = (parts.next()?, parts.next()?);
-    match asked.target {
+    match shape.target {
         request_shape::Target::Resource { resource, .. } => BuiltInApi::find(group, version, resource),
         request_shape::Target::NonResource(NonResource::Discovery) => BuiltInApi::find(group, version, ""),
         _ => None,
     }
 }
 
-fn collection_hash<S>(asked: &RequestShape<S>, path: &str, selectors: [&str; 2]) -> u64 {
-    if !matches!(asked.verb, Verb::Get | Verb::List | Verb::Watch) {
+fn collection_hash<S>(shape: &RequestShape<S>, path: &str, selectors: [&str; 2]) -> u64 {
+    if !matches!(shape.verb, Verb::Get | Verb::List | Verb::Watch) {
         return 0;
     }
     let mut path = Cow::Borrowed(path.trim_end_matches('/'));
     // `/api/v1/watch/pods` is a WATCH of `/api/v1/pods`.
-    if let request_shape::Target::Resource { watch_prefix: true, .. } = asked.target
+    if let request_shape::Target::Resource { watch_prefix: true, .. } = shape.target
         && let Some((version, rest)) = path.split_once("/watch/")
     {
         path = Cow::Owned(format!("{version}/{rest}"));

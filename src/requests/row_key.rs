@@ -16,7 +16,7 @@ use crate::k8s::Verb;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowKey {
     /// The request shape.
-    pub asked: Arc<RequestShape<CompactString>>,
+    pub shape: Arc<RequestShape<CompactString>>,
     /// The class of the response.
     pub status_class: StatusClass,
     /// The server's version, as an index into the version timeline.
@@ -30,25 +30,25 @@ impl RowKey {
     /// many keys.
     #[must_use]
     pub fn without_names(&self) -> Self {
-        Self { asked: Arc::new(self.asked.without_names(self.configured)), ..*self }
+        Self { shape: Arc::new(self.shape.without_names(self.configured)), ..*self }
     }
 
     /// A hash that is the same in every run.
     #[must_use]
     pub fn stable_hash(&self) -> u64 {
-        row_key_hash(stable_hash(&self.asked.as_borrowed()), self.status_class, self.version_index)
+        row_key_hash(stable_hash(&self.shape.as_borrowed()), self.status_class, self.version_index)
     }
 }
 
 /// Mixes response class and version into the hash of the request shape, which is already well distributed.
-fn row_key_hash(asked: u64, status_class: StatusClass, version_index: u8) -> u64 {
+fn row_key_hash(shape_hash: u64, status_class: StatusClass, version_index: u8) -> u64 {
     let status_class = match status_class {
         StatusClass::Unknown => 0,
         StatusClass::Served => 1,
         StatusClass::Status(status) => u64::from(status),
     };
     let few = status_class << 8 | u64::from(version_index);
-    (asked ^ few.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xff51_afd7_ed55_8ccd).rotate_left(29)
+    (shape_hash ^ few.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xff51_afd7_ed55_8ccd).rotate_left(29)
 }
 
 /// A borrowed key, for lookups.
@@ -72,10 +72,10 @@ impl<'a> RowKeyRef<'a> {
     /// The owned key, on a server with this configuration.
     #[must_use]
     pub fn to_owned(&self, names: &ConfiguredNames) -> RowKey {
-        let asked = self.spec.asked;
-        let configured = names.config_of(asked);
+        let shape = self.spec.shape;
+        let configured = names.config_of(shape);
         RowKey {
-            asked: asked.clone(),
+            shape: shape.clone(),
             status_class: self.status_class,
             version_index: self.version_index,
             configured,
@@ -85,16 +85,16 @@ impl<'a> RowKeyRef<'a> {
     /// The hash of the owned key.
     #[must_use]
     pub fn stable_hash(&self) -> u64 {
-        row_key_hash(self.spec.asked_hash, self.status_class, self.version_index)
+        row_key_hash(self.spec.shape_hash, self.status_class, self.version_index)
     }
 }
 
 impl Equivalent<RowKey> for RowKeyRef<'_> {
-    fn equivalent(&self, shape: &RowKey) -> bool {
-        let (asked, own) = (self.spec.asked, &shape.asked);
-        self.version_index == shape.version_index
-            && self.status_class == shape.status_class
-            && (Arc::ptr_eq(asked, own) || asked == own)
+    fn equivalent(&self, row_key: &RowKey) -> bool {
+        let (shape, own) = (self.spec.shape, &row_key.shape);
+        self.version_index == row_key.version_index
+            && self.status_class == row_key.status_class
+            && (Arc::ptr_eq(shape, own) || shape == own)
     }
 }
 
@@ -112,9 +112,9 @@ pub enum StatusClass {
 impl StatusClass {
     /// Classifies a status. The classes differ by verb and target.
     #[must_use]
-    pub fn from_status<S>(asked: &RequestShape<S>, status: Option<u16>) -> Self {
-        let collection = matches!(asked.verb, Verb::List | Verb::Watch | Verb::DeleteCollection);
-        let non_resource = matches!(asked.target, Target::NonResource(_) | Target::Unresolvable);
+    pub fn from_status<S>(shape: &RequestShape<S>, status: Option<u16>) -> Self {
+        let collection = matches!(shape.verb, Verb::List | Verb::Watch | Verb::DeleteCollection);
+        let non_resource = matches!(shape.target, Target::NonResource(_) | Target::Unresolvable);
         match status {
             None => Self::Unknown,
             Some(status @ (400 | 401 | 403 | 405 | 406 | 410 | 413 | 415 | 422 | 429)) => {
@@ -123,7 +123,7 @@ impl StatusClass {
             // For a collection, 404 means that the resource does not exist. For an object, it means that the object
             // does not exist. A bad resourceVersion may cause 500.
             Some(404) if collection || non_resource => Self::Status(404),
-            Some(500) if collection || asked.verb == Verb::Get => Self::Status(500),
+            Some(500) if collection || shape.verb == Verb::Get => Self::Status(500),
             Some(_) => Self::Served,
         }
     }

@@ -111,12 +111,12 @@ impl VersionClaim {
 /// Whether only this component has the rights for a served request: it renews the component's lease or a node's lease,
 /// or it writes a node's status.
 fn may_only(component: ClaimSource, request: &Request<'_>) -> bool {
-    let asked = request.asked();
+    let shape = request.shape();
     let is_served = request.status.is_some_and(|status| (200..300).contains(&status));
-    if !is_served || !matches!(asked.verb, Verb::Update | Verb::Patch) {
+    if !is_served || !matches!(shape.verb, Verb::Update | Verb::Patch) {
         return false;
     }
-    let Target::Resource { group, resource, subresource, .. } = asked.target else { return false };
+    let Target::Resource { group, resource, subresource, .. } = shape.target else { return false };
     let namespace = request.spec.namespace;
     let path = request.uri.split('?').next().unwrap_or_default();
     let leads = |name: &str| {

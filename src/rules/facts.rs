@@ -76,7 +76,7 @@ impl<'a> RowFacts<'a> {
 
 impl RowFacts<'_> {
     fn request(&self) -> Option<&RequestShape<CompactString>> {
-        self.entry.asked.as_deref()
+        self.entry.request_shape.as_deref()
     }
 
     fn server(&self) -> Server {

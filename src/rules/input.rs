@@ -141,8 +141,10 @@ impl InputFacts {
         };
         for (key, entry) in totals.judged.clients.iter().flat_map(|client| &client.entries) {
             let requests = totals.judged.requests_of(entry);
-            let is_unknown =
-                matches!(entry.asked.as_ref().map(|asked| &asked.target), Some(Target::Unknown { .. }));
+            let is_unknown = matches!(
+                entry.request_shape.as_ref().map(|shape| &shape.target),
+                Some(Target::Unknown { .. })
+            );
             facts.without_uri += if is_unknown { requests } else { 0 };
             match key.verb.filter(|_| key.scope.is_some() || is_unknown) {
                 Some(Verb::List) => {

@@ -180,7 +180,7 @@ impl<'a> IndexedRows<'a> {
             let is_upgraded = has_versions(client);
             for (key, entry) in &client.entries {
                 let shape = shapes.number(key, is_upgraded);
-                let spec = entry.asked.as_deref().map(std::ptr::from_ref);
+                let spec = entry.request_shape.as_deref().map(std::ptr::from_ref);
                 // Shape keys and requests are interned, so pointers identify them.
                 let request_id = (std::ptr::from_ref(&**key), spec, entry.certainty(), entry.long_running);
                 let row = number(indexed.facts.len());

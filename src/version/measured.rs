@@ -15,7 +15,7 @@ const LEAST: u64 = 5;
 /// The server's measurements for one request shape. All requests succeeded.
 #[derive(Debug)]
 pub(super) struct MeasuredRow {
-    asked: Arc<RequestShape<CompactString>>,
+    shape: Arc<RequestShape<CompactString>>,
     observed: Observed,
 }
 
@@ -23,11 +23,11 @@ pub(super) struct MeasuredRow {
 /// reaches the storage.
 pub(super) fn rows(clients: &mut Clients) -> Vec<MeasuredRow> {
     let mut rows = Vec::new();
-    clients.each_row(|shape, row| {
+    clients.each_row(|row_key, row| {
         let observed = row.rare().observed;
-        let is_read = matches!(shape.asked.verb, Verb::List | Verb::Get);
+        let is_read = matches!(row_key.shape.verb, Verb::List | Verb::Get);
         if is_read && observed.measured() > 0 && row.statuses.count(|status| status / 100 != 2) == 0 {
-            rows.push(MeasuredRow { asked: Arc::clone(&shape.asked), observed });
+            rows.push(MeasuredRow { shape: Arc::clone(&row_key.shape), observed });
         }
     });
     rows
@@ -45,9 +45,9 @@ struct ReleaseSupport {
 /// etcd is not a contradiction. It is slow, so the server measures it more often than others.
 fn support(rows: &[MeasuredRow], server: &Server) -> ReleaseSupport {
     let mut support = ReleaseSupport::default();
-    for MeasuredRow { asked, observed } in rows {
+    for MeasuredRow { shape, observed } in rows {
         let asks_etcd = observed.etcd_only + observed.decoded;
-        let (agree, against) = match judge(server, &asked.as_borrowed(), Some(200)).served_from {
+        let (agree, against) = match judge(server, &shape.as_borrowed(), Some(200)).served_from {
             ServedFrom::WatchCache => (observed.without_etcd, asks_etcd),
             ServedFrom::WatchCacheAfterRevisionCheck => (asks_etcd, observed.without_etcd),
             // 1.37 may read from etcd with RangeStream, which the server does not measure.
@@ -106,9 +106,9 @@ pub(super) fn old_etcd(rows: &[MeasuredRow], server: &Server, timeline: &ServerT
     }
     let server = Server { version, ..server.clone() };
     let (mut decoded, mut all) = (0, 0);
-    for MeasuredRow { asked, observed } in rows {
-        let verdict = judge(&server, &asked.as_borrowed(), Some(200));
-        if asked.verb == Verb::List && verdict.served_from == ServedFrom::WatchCacheAfterRevisionCheck {
+    for MeasuredRow { shape, observed } in rows {
+        let verdict = judge(&server, &shape.as_borrowed(), Some(200));
+        if shape.verb == Verb::List && verdict.served_from == ServedFrom::WatchCacheAfterRevisionCheck {
             decoded += observed.decoded;
             all += observed.decoded + observed.etcd_only;
         }
@@ -133,8 +133,8 @@ mod tests {
     fn row(observed: Observed) -> MeasuredRow {
         let uri = "/api/v1/pods?limit=5&resourceVersion=100&resourceVersionMatch=NotOlderThan";
         let target = ParsedTarget::parse(uri).expect("a target");
-        let asked = RequestShape::new(Method::Get, &target.path, &target.options);
-        MeasuredRow { asked: Arc::new(asked.to_owned()), observed }
+        let shape = RequestShape::new(Method::Get, &target.path, &target.options);
+        MeasuredRow { shape: Arc::new(shape.to_owned()), observed }
     }
 
     fn allowed(observed: Observed) -> Option<String> {

@@ -55,26 +55,28 @@ pub fn totals(
     if versions.iter().all(|(_, set)| epochs(set).count() < 2) {
         return Vec::new();
     }
-    let mut asked: HashMap<ShapeAndStatus, u64, FxBuildHasher> = HashMap::default();
-    let mut add = |shape: &RowKey, status, requests| {
-        if requests > 0 && matches!(shape.asked.verb, Verb::List | Verb::Get) {
-            *asked.entry((Arc::clone(&shape.asked), status, shape.version_index)).or_default() += requests;
+    let mut requests_by_shape: HashMap<ShapeAndStatus, u64, FxBuildHasher> = HashMap::default();
+    let mut add = |row_key: &RowKey, status, requests| {
+        if requests > 0 && matches!(row_key.shape.verb, Verb::List | Verb::Get) {
+            *requests_by_shape
+                .entry((Arc::clone(&row_key.shape), status, row_key.version_index))
+                .or_default() += requests;
         }
     };
     if received_only {
-        clients.each_received(|shape, requests| add(shape, None, requests));
+        clients.each_received(|row_key, requests| add(row_key, None, requests));
     } else {
-        clients.each_row(|shape, row| add(shape, shape.status_class.status(), row.requests(false)));
+        clients.each_row(|row_key, row| add(row_key, row_key.status_class.status(), row.requests(false)));
     }
     let counts = |version: KubeVersion, is_of: &dyn Fn(u8) -> bool| {
         let server = Server { version, ..server.clone() };
         let mut own = [0; 3];
-        for ((asked, status, _), requests) in
-            asked.iter().filter(|((.., version_index), _)| is_of(*version_index))
+        for ((shape, status, _), requests) in
+            requests_by_shape.iter().filter(|((.., version_index), _)| is_of(*version_index))
         {
-            let verdict = judge(&server, &asked.as_borrowed(), *status);
+            let verdict = judge(&server, &shape.as_borrowed(), *status);
             let is_from_etcd = verdict.likely_served_from() == ServedFrom::Etcd;
-            let is_list = asked.verb == Verb::List;
+            let is_list = shape.verb == Verb::List;
             let is_ignored = is_list && verdict.limit == LimitVerdict::Ignored;
             for (count, is_counted) in
                 own.iter_mut().zip([is_list && is_from_etcd, !is_list && is_from_etcd, is_ignored])

@@ -97,37 +97,37 @@ pub fn uri(text: &str) {
         return;
     };
     for method in [Method::Get, Method::Post, Method::Delete] {
-        let asked = RequestShape::new(method, &target.path, &target.options);
+        let shape = RequestShape::new(method, &target.path, &target.options);
         let again = ParsedTarget::parse(text).expect("it could be parsed before");
-        assert_eq!(asked, RequestShape::new(method, &again.path, &again.options));
-        let owned = asked.to_owned();
-        assert_eq!(owned.as_borrowed(), asked);
+        assert_eq!(shape, RequestShape::new(method, &again.path, &again.options));
+        let owned = shape.to_owned();
+        assert_eq!(owned.as_borrowed(), shape);
         for minor in KubeVersion::OLDEST.minor..=KubeVersion::NEWEST.minor {
             let server = Server::with_defaults(KubeVersion { minor, patch: Some(minor % 5 * 3) });
             for status in [None, Some(200), Some(401), Some(404), Some(410), Some(429)] {
-                judged(&server, &asked, status);
+                judged(&server, &shape, status);
             }
         }
         let server = Server::with_defaults(KubeVersion::NEWEST);
-        let spans = across_versions(&server, &asked);
+        let spans = across_versions(&server, &shape);
         assert_eq!(spans.first().map(|span| span.first.minor), Some(KubeVersion::OLDEST.minor));
         assert_eq!(spans.last().map(|span| span.last), Some(KubeVersion::NEWEST));
-        let certain = certainty(&server, &asked, None) == Certainty::Certain;
+        let certain = certainty(&server, &shape, None) == Certainty::Certain;
         assert_eq!(spans.len() == 1, certain, "certain is what no release decides otherwise");
     }
 }
 
-fn judged(server: &Server, asked: &RequestShape<&str>, status: Option<u16>) {
-    let verdict = judge(server, asked, status);
-    assert_eq!(verdict, judge(server, &asked.to_owned().as_borrowed(), status));
+fn judged(server: &Server, shape: &RequestShape<&str>, status: Option<u16>) {
+    let verdict = judge(server, shape, status);
+    assert_eq!(verdict, judge(server, &shape.to_owned().as_borrowed(), status));
     assert_eq!(verdict.rejected.is_some(), verdict.served_from == ServedFrom::Rejected);
     assert_eq!(verdict.likely.is_some(), verdict.served_from == ServedFrom::Depends);
-    assert!(verdict.limit == LimitVerdict::Absent || asked.options.limit.is_page());
+    assert!(verdict.limit == LimitVerdict::Absent || shape.options.limit.is_page());
     assert!(verdict.rejected.is_none_or(|rejected| (400..600).contains(&rejected)));
     match status {
         Some(401) => assert_eq!(verdict.rejected, Some(401)),
         Some(200) => assert_eq!(verdict.rejected, None, "an answer overrides the model"),
-        _ => assert!(!served_against_model(server, asked, status)),
+        _ => assert!(!served_against_model(server, shape, status)),
     }
 }
 

@@ -171,25 +171,25 @@ impl PolicyRule {
 }
 
 impl GroupResources {
-    fn matches(&self, asked: &Object) -> bool {
-        if self.group != asked.group {
+    fn matches(&self, object: &Object) -> bool {
+        if self.group != object.group {
             return false;
         }
         if self.resources.is_empty() {
             return true;
         }
-        if !self.resource_names.is_empty() && !self.resource_names.iter().any(|name| name == asked.name) {
+        if !self.resource_names.is_empty() && !self.resource_names.iter().any(|name| name == object.name) {
             return false;
         }
-        let combined = match asked.subresource {
-            "" => asked.resource.to_owned(),
-            subresource => format!("{}/{subresource}", asked.resource),
+        let combined = match object.subresource {
+            "" => object.resource.to_owned(),
+            subresource => format!("{}/{subresource}", object.resource),
         };
         self.resources.iter().any(|pattern| {
             *pattern == combined
                 || pattern == "*"
-                || !asked.subresource.is_empty() && pattern.strip_prefix("*/") == Some(asked.subresource)
-                || pattern.strip_suffix("/*") == Some(asked.resource)
+                || !object.subresource.is_empty() && pattern.strip_prefix("*/") == Some(object.subresource)
+                || pattern.strip_suffix("/*") == Some(object.resource)
         })
     }
 }

@@ -122,8 +122,8 @@ mod tests {
             let slow = line.slow.expect("slow");
             assert_eq!((slow.took_micros, slow.error.as_deref()), (12_250_000, None));
             assert_eq!(slow.response_size(), ResponseSize { items: Some(500), bytes: Some(9_000) });
-            let asked = slow.parsed_request();
-            assert_eq!((asked.operation, asked.key), (EtcdOperation::Range, "/registry/pods/"));
+            let request = slow.parsed_request();
+            assert_eq!((request.operation, request.key), (EtcdOperation::Range, "/registry/pods/"));
             let range = KeyRange {
                 end: "/registry/pods0",
                 limit: 500,
@@ -131,7 +131,7 @@ mod tests {
                 count_only: false,
                 keys_only: false,
             };
-            assert_eq!(asked.range, Some(range));
+            assert_eq!(request.range, Some(range));
         }
     }
 

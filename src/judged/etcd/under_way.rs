@@ -128,9 +128,9 @@ impl ListUnderWay<'_> {
 }
 
 /// Whether a page has the requested size or a size to which the server enlarges it.
-fn doubled(asked: u64, page: u64) -> bool {
+fn doubled(limit: u64, page: u64) -> bool {
     let next = |size: &u64| (*size < MAX_PAGE).then(|| MAX_PAGE.min(size * 2));
-    std::iter::successors(Some(asked), next).any(|size| size == page)
+    std::iter::successors(Some(limit), next).any(|size| size == page)
 }
 
 /// The next smaller usual page size, or 0.

@@ -49,13 +49,13 @@ impl EtcdKind {
 }
 
 /// Finds the kind of a request. `rest` is the part of the key after the resource.
-pub(super) fn kind(asked: &EtcdRequest<'_>, rest: Option<&str>) -> EtcdKind {
-    match asked.operation {
-        EtcdOperation::Range => match asked.range {
+pub(super) fn kind(request: &EtcdRequest<'_>, rest: Option<&str>) -> EtcdKind {
+    match request.operation {
+        EtcdOperation::Range => match request.range {
             Some(range) if range.count_only => EtcdKind::Count,
             Some(range) if range.keys_only => EtcdKind::Keys,
             Some(_) => EtcdKind::List,
-            None if asked.limit > 0 && rest.is_none_or(str::is_empty) => EtcdKind::RevisionCheck,
+            None if request.limit > 0 && rest.is_none_or(str::is_empty) => EtcdKind::RevisionCheck,
             None => EtcdKind::Get,
         },
         EtcdOperation::ReadTxn => EtcdKind::ReadTransaction,

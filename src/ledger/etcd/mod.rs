@@ -215,19 +215,19 @@ impl EtcdLines {
         self.by_source.entry(place.source).or_default().0 += 1;
         self.duplicates += u64::from(!is_new);
         self.note(written);
-        let asked = slow.parsed_request();
+        let request = slow.parsed_request();
         // The end of the key range identifies the collection. Its start may be the name of an object, because a page
         // begins there.
         let whole =
-            asked.range.and_then(|range| range.prefix()).map(|(start, last)| format!("{start}{last}"));
-        let scanned = whole.as_deref().filter(|whole| asked.key.starts_with(whole));
-        let of = storage_key::StorageKey::parse(scanned.unwrap_or(asked.key));
+            request.range.and_then(|range| range.prefix()).map(|(start, last)| format!("{start}{last}"));
+        let scanned = whole.as_deref().filter(|whole| request.key.starts_with(whole));
+        let of = storage_key::StorageKey::parse(scanned.unwrap_or(request.key));
         let resource = CompactString::new(prefix(&of.resource, MAX_NAME));
-        let key = SlowKey { kind: kind(&asked, of.rest), resource };
+        let key = SlowKey { kind: kind(&request, of.rest), resource };
         let row = self.requests.entry(&key, 0, || key.clone());
-        row.offer(WorstRequest::of(slow, &asked, place, written));
+        row.offer(WorstRequest::of(slow, &request, place, written));
         if is_new {
-            row.observe(slow, &asked, written);
+            row.observe(slow, &request, written);
             self.undated += u64::from(written.is_none());
         }
         if key.kind == EtcdKind::List
@@ -242,7 +242,7 @@ impl EtcdLines {
                     place,
                     ended,
                     items: answer.items.unwrap_or(0),
-                    limit: asked.limit,
+                    limit: request.limit,
                     in_namespace: namespace.is_some(),
                     namespace: namespace.map_or(0, namespace_hash),
                     resource: key.resource,
@@ -260,13 +260,13 @@ impl EtcdLines {
 }
 
 impl Slow {
-    fn observe(&mut self, slow: &SlowRequest<'_>, asked: &EtcdRequest<'_>, written: Option<i64>) {
+    fn observe(&mut self, slow: &SlowRequest<'_>, request: &EtcdRequest<'_>, written: Option<i64>) {
         let answer = slow.response_size();
         self.took.record(slow.took_micros);
         self.items.record(answer.items);
         self.bytes.record(answer.bytes);
-        self.limited += u64::from(asked.limit > 0);
-        self.at_revision += u64::from(asked.range.is_some_and(|range| range.revision > 0));
+        self.limited += u64::from(request.limit > 0);
+        self.at_revision += u64::from(request.range.is_some_and(|range| range.revision > 0));
         if let Some(error) = &slow.error {
             let class = error_class(error);
             self.errors.entry(&*class, 0, || class.clone().into()).0 += 1;
@@ -286,7 +286,7 @@ impl Slow {
 impl WorstRequest {
     fn of(
         slow: &SlowRequest<'_>,
-        asked: &EtcdRequest<'_>,
+        request: &EtcdRequest<'_>,
         place: SourcePosition,
         ended: Option<i64>,
     ) -> Self {
@@ -297,9 +297,9 @@ impl WorstRequest {
             place,
             ended,
             items: answer.items,
-            key: prefix(asked.key, MAX_KEY).into(),
-            limit: asked.limit,
-            revision: asked.range.map_or(0, |range| range.revision),
+            key: prefix(request.key, MAX_KEY).into(),
+            limit: request.limit,
+            revision: request.range.map_or(0, |range| range.revision),
             error: slow.error.as_deref().map(|error| prefix(error, MAX_ERROR).into()),
         }
     }

@@ -88,9 +88,9 @@ impl HistoryEntry {
     /// Creates the entry of a request. Returns `None` if no pattern uses the request.
     pub(super) fn of(request: &Request<'_>) -> Option<Self> {
         let received = request.received.filter(|received| *received < LATEST)?;
-        let kind = match (request.spec.asked.verb, request.stage) {
+        let kind = match (request.spec.shape.verb, request.stage) {
             (Verb::Get, Stage::ResponseComplete | Stage::Panic) => RequestKind::Get,
-            (Verb::List, Stage::ResponseComplete | Stage::Panic) => match request.spec.asked.options.page {
+            (Verb::List, Stage::ResponseComplete | Stage::Panic) => match request.spec.shape.options.page {
                 Page::AtRevision => RequestKind::NextPage,
                 Page::Inconsistent => RequestKind::InconsistentPage,
                 Page::First | Page::Invalid => RequestKind::List,
@@ -105,14 +105,14 @@ impl HistoryEntry {
             RequestKind::List => request.spec.namespace_hash,
             RequestKind::Get | RequestKind::InconsistentPage => 0,
         };
-        let options = &request.spec.asked.options;
+        let options = &request.spec.shape.options;
         let asks =
             i64::from(options.send_initial_events == Some(true)) | i64::from(options.limit.is_page()) << 1;
         let low = kind as i64 | (ResponseClass::of(request.status) as i64) << 3 | asks << 5;
         Some(Self {
             when: received << WHAT_BITS | low,
             target: half(request.spec.collection_hash),
-            ask: half(request.spec.asked_hash),
+            ask: half(request.spec.shape_hash),
             link,
             millis: u32::try_from(request.micros.unwrap_or(0) / 1_000).unwrap_or(u32::MAX),
         })
@@ -189,8 +189,8 @@ fn half(hash: u64) -> u32 {
 
 /// The hash of a request shape in [`HistoryEntry::ask`].
 #[must_use]
-pub fn shape_hash_of(asked: &RequestShape<CompactString>) -> u32 {
-    half(stable_hash(&asked.as_borrowed()))
+pub fn shape_hash_of(shape: &RequestShape<CompactString>) -> u32 {
+    half(stable_hash(&shape.as_borrowed()))
 }
 
 #[cfg(test)]

@@ -39,14 +39,14 @@ pub fn claims(request: &Request<'_>, mut claim: impl FnMut(Claim)) {
         claim(Claim::Sign(Sign::RemovedIn(minor)));
     }
     let Some(status) = request.status else { return };
-    let asks_for_initial_events = request.spec.asked.options.send_initial_events.is_some();
+    let asks_for_initial_events = request.spec.shape.options.send_initial_events.is_some();
     if request.spec.api.is_none() && !asks_for_initial_events {
         return;
     }
     if let Some(api) = request.spec.api {
-        let asked = request.asked();
+        let shape = request.shape();
         let is_collection =
-            matches!(asked.verb, Verb::List | Verb::Watch) || matches!(asked.target, Target::NonResource(_));
+            matches!(shape.verb, Verb::List | Verb::Watch) || matches!(shape.target, Target::NonResource(_));
         match status {
             200..=299 => claim(Claim::Sign(Sign::ApiServed(api))),
             404 if is_collection => claim(Claim::Sign(Sign::ApiAbsent(api))),
@@ -60,10 +60,10 @@ pub fn claims(request: &Request<'_>, mut claim: impl FnMut(Claim)) {
 
 /// The evidence in the response to a valid WATCH with `sendInitialEvents`.
 fn initial_events(request: &Request<'_>, status: u16) -> Option<Sign> {
-    let asked = request.asked();
-    let options = &asked.options;
-    let is_valid = asked.verb == Verb::Watch && options.page == Page::First;
-    let Target::Resource { group, watch_prefix: false, .. } = asked.target else { return None };
+    let shape = request.shape();
+    let options = &shape.options;
+    let is_valid = shape.verb == Verb::Watch && options.page == Page::First;
+    let Target::Resource { group, watch_prefix: false, .. } = shape.target else { return None };
     if !is_valid || !is_built_in_group(group) {
         return None;
     }
