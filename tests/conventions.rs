@@ -183,18 +183,14 @@ fn texts_are_in_plain_words() {
 }
 
 /// The number of files per room that import each other in a circle. Numbers may only decrease; the goal is 0.
-const IN_CIRCLES: [(&str, usize); 14] = [
-    ("anonymize", 2),
+const IN_CIRCLES: [(&str, usize); 10] = [
     ("apiserver", 4),
-    ("cli", 9),
     ("decode", 7),
     ("input", 2),
     ("judged", 7),
     ("ledger", 18),
     ("patterns", 2),
     ("pipeline", 4),
-    ("render", 11),
-    ("report", 12),
     ("requests", 7),
     ("rules", 25),
     ("version", 5),

@@ -18,7 +18,7 @@ const LATENCY: &str = "apiserver.latency.k8s.io/";
 /// An event with the apiserver's field order.
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct AnonymousEvent {
+struct AnonymousEvent {
     #[serde(skip_serializing_if = "Option::is_none")]
     kind: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,8 +81,24 @@ fn texts(value: &Value, replace: impl Fn(&str) -> String) -> Value {
     all.iter().filter_map(Value::as_str).map(|text| Value::String(replace(text))).collect()
 }
 
+impl Anonymizer {
+    /// Anonymizes an event's JSON. Returns one line without a line feed; `None` if a field has a wrong type.
+    #[must_use]
+    pub fn event(&self, json: &str) -> Option<String> {
+        let mut event: AnonymousEvent = serde_json::from_str(json).ok()?;
+        event.anonymize(self);
+        serde_json::to_string(&event).ok()
+    }
+}
+
+/// Converts an event that was decoded from another format to the API's JSON.
+#[must_use]
+pub fn to_json(event: &Event<'_>) -> String {
+    AnonymousEvent::from_event(event).to_json()
+}
+
 impl AnonymousEvent {
-    pub(super) fn anonymize(&mut self, names: &Anonymizer) {
+    fn anonymize(&mut self, names: &Anonymizer) {
         one_of(&mut self.kind, &["Event"]);
         let versions = ["audit.k8s.io/v1", "audit.k8s.io/v1beta1", "audit.k8s.io/v1alpha1"];
         one_of(&mut self.api_version, &versions);
@@ -116,7 +132,7 @@ impl AnonymousEvent {
     }
 
     /// Converts a decoded event.
-    pub(super) fn from_event(event: &Event<'_>) -> Self {
+    fn from_event(event: &Event<'_>) -> Self {
         let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         let user = |user: &EventUser<'_>| User { username: text(&user.username), ..User::default() };
         let object = event.object.as_deref().map(|object| {
@@ -157,7 +173,7 @@ impl AnonymousEvent {
         written
     }
 
-    pub(super) fn to_json(&self) -> String {
+    fn to_json(&self) -> String {
         serde_json::to_string(self).expect("keys are strings")
     }
 }

@@ -1,49 +1,10 @@
 //! Pseudonyms: keyed hashes of names, in the alphabet of the replaced name.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
+use std::hash::Hasher;
 
 use siphasher::sip128::{Hasher128, SipHasher24};
 
 use super::Anonymizer;
-
-/// The secret key of the hashes. Without the key, nobody can check whether a guessed name belongs to a pseudonym.
-#[derive(Clone)]
-pub struct Key([u8; 16]);
-
-impl std::fmt::Debug for Key {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Key")
-    }
-}
-
-impl Key {
-    /// The minimum length of a secret, in bytes. A key has the same length.
-    pub const SHORTEST: usize = 16;
-
-    /// Creates a random key for one run.
-    #[must_use]
-    pub fn random() -> Self {
-        // `RandomState` seeds its hashes with the system's random numbers.
-        let half = || RandomState::new().build_hasher().finish().to_be_bytes();
-        let (first, second) = (half(), half());
-        let mut key = [0; 16];
-        key[..8].copy_from_slice(&first);
-        key[8..].copy_from_slice(&second);
-        Self(key)
-    }
-
-    /// Derives the key from a secret. Key derivation is fast and does not slow down guesses, so the secret must be
-    /// random. The command refuses secrets of fewer than [`Key::SHORTEST`] bytes.
-    #[must_use]
-    pub fn from_secret(secret: &[u8]) -> Self {
-        Self(SipHasher24::new_with_key(b"kubetoll pseudo.").hash(secret).as_bytes())
-    }
-
-    #[must_use]
-    pub fn from_text(text: &str) -> Self {
-        Self::from_secret(text.as_bytes())
-    }
-}
 
 /// The number of letters of a pseudonym. Each letter carries 4.7 bits.
 const WORD: usize = 12;
@@ -142,6 +103,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::anonymize::Key;
 
     #[test]
     fn pseudonyms_depend_only_on_the_key_and_the_name() {

@@ -1,7 +1,7 @@
 //! `kubetoll audit-policy`: the audit policy that kubetoll needs from kube-apiserver.
 
-use super::DONE;
 use super::args::AuditPolicyArgs;
+use super::exit_status::SUCCESS;
 use super::output::Output;
 
 /// The policy, with a comment on each line.
@@ -9,5 +9,5 @@ const POLICY: &str = include_str!("audit-policy.yaml");
 
 pub(super) fn run(args: &AuditPolicyArgs) -> anyhow::Result<u8> {
     Output::prepare(args.output.as_deref())?.write_with(|out| out.write_all(POLICY.as_bytes()))?;
-    Ok(DONE)
+    Ok(SUCCESS)
 }

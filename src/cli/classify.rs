@@ -1,13 +1,14 @@
 //! `kubetoll classify`: one request, for people or for programs.
 
-use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 
 use anyhow::bail;
 
 use super::args::ClassifyArgs;
+use super::exit_status::SUCCESS;
 use super::output::Output;
-use super::{DONE, kubectl, server};
+use super::percent::encoded;
+use super::{kubectl, server};
 use crate::render;
 use crate::render::escape::safe_json;
 use crate::requests::contract::{self, Readable};
@@ -47,7 +48,7 @@ pub(super) fn run(args: &ClassifyArgs) -> anyhow::Result<u8> {
             }
             out.flush()
         })?;
-        return Ok(DONE);
+        return Ok(SUCCESS);
     }
     let width = super::output::width();
     let mut page = String::new();
@@ -69,7 +70,7 @@ pub(super) fn run(args: &ClassifyArgs) -> anyhow::Result<u8> {
         page.push_str(&render::request::note(note, width));
     }
     Output::Stdout.write(&page, args.color.choice())?;
-    Ok(DONE)
+    Ok(SUCCESS)
 }
 
 /// Joins the arguments to one text. Arguments of a command are quoted again, because the shell removed their quotes.
@@ -187,25 +188,6 @@ fn curl(text: &str) -> anyhow::Result<(String, String)> {
     }
     let default = if data.is_empty() { "GET" } else { "POST" };
     Ok((method.unwrap_or_else(|| default.to_owned()), url))
-}
-
-/// `name=value` with the value percent-encoded.
-pub(super) fn encoded(pair: &str) -> String {
-    let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-    format!("{name}={}", percent_encoded(value, b"-._~%"))
-}
-
-/// Percent-encodes all bytes except ASCII letters, digits and `kept`.
-pub(super) fn percent_encoded(text: &str, kept: &[u8]) -> String {
-    let mut encoded = String::new();
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || kept.contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            let _ = write!(encoded, "%{byte:02X}");
-        }
-    }
-    encoded
 }
 
 #[cfg(test)]

@@ -11,11 +11,12 @@ use anyhow::{Context as _, bail};
 use tempfile::SpooledTempFile;
 
 use super::args::{ExtractArgs, JudgeArgs};
+use super::exit_status::{ERROR, SUCCESS};
 use super::output::{Output, is_stdout};
 use super::outputs::{self, Inputs};
 use super::run::{self, Run};
 use super::say::say;
-use super::{DONE, FAILED, etcd_log, inventory, judging, server};
+use super::{etcd_log, inventory, judging, server};
 use crate::anonymize::{Anonymizer, Key};
 use crate::apiserver::Server;
 use crate::input::{Source, can_be_read_again};
@@ -114,7 +115,7 @@ fn extract(args: &ExtractArgs, threads: usize) -> anyhow::Result<u8> {
     let etcd = run.server.etcd.filter(|_| version.is_some() && server_args.etcd_version.is_none());
     let mut writer = Writer { choice, anonymizer, counts: Counts::default() };
     let status = write(&mut writer, &run, args.output.as_deref())?;
-    if status == DONE {
+    if status == SUCCESS {
         if !args.case.is_empty() {
             say(
                 "note: the extract lacks other requests, also of the same clients; rules that judge a whole client or \
@@ -216,7 +217,7 @@ fn nothing_chosen(filter: &Filter, choice: Option<&Choice<'_>>) -> u8 {
         say("error: no request passes all filters");
     }
     say("note: no event was chosen, so nothing was written");
-    FAILED
+    ERROR
 }
 
 fn write(writer: &mut Writer<'_>, run: &Run<'_>, path: Option<&Path>) -> anyhow::Result<u8> {
@@ -264,7 +265,7 @@ fn write(writer: &mut Writer<'_>, run: &Run<'_>, path: Option<&Path>) -> anyhow:
     if let Some(problem) = problem {
         let file = if is_file { "no file was written" } else { "nothing was written" };
         say(&format!("error: {problem}; {file}"));
-        return Ok(FAILED);
+        return Ok(ERROR);
     }
     done?;
     let written = match counts.lines {
@@ -272,5 +273,5 @@ fn write(writer: &mut Writer<'_>, run: &Run<'_>, path: Option<&Path>) -> anyhow:
         lines => format!("{} and {}", counted(counts.events, "event"), counted(lines, "access line")),
     };
     say(&format!("wrote {written} of {}", counted(counts.read, "record")));
-    Ok(DONE)
+    Ok(SUCCESS)
 }

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::args::FailOn;
+use super::exit_status::{GATE_FAILED, SUCCESS};
 use super::say::say;
-use super::{DONE, FOUND};
 use crate::render::plain::{counted, escaped};
 use crate::report::Report;
 use crate::requests::filter::Filter;
@@ -53,7 +53,7 @@ pub(super) fn fail_on(report: &Report, wanted: &[FailOn]) -> u8 {
     for message in &messages {
         say(&format!("failed: {message}"));
     }
-    if messages.is_empty() { DONE } else { FOUND }
+    if messages.is_empty() { SUCCESS } else { GATE_FAILED }
 }
 
 /// The message of a failed gate; `None` if it passes.

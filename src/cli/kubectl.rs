@@ -5,7 +5,7 @@
 
 use anyhow::{Context, bail};
 
-use super::classify::{encoded, percent_encoded};
+use super::percent::{encoded, percent_encoded};
 use crate::apiserver::resources::is_cluster_scoped;
 use crate::k8s::built_in::BuiltIn;
 use crate::render::plain::escaped;

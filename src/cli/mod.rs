@@ -5,6 +5,7 @@ mod audit_policy;
 mod by;
 mod classify;
 mod etcd_log;
+mod exit_status;
 mod extract;
 mod format;
 mod gates;
@@ -18,6 +19,7 @@ mod output;
 mod output_path;
 mod outputs;
 mod paths;
+mod percent;
 mod products;
 mod progress;
 mod rules;
@@ -33,17 +35,11 @@ use clap::{CommandFactory, Parser};
 
 pub use args::Cli;
 use args::Command;
+use exit_status::ERROR;
 use say::say;
 
 use crate::files::partial;
 use crate::render::plain::escaped;
-
-/// Exit status: success.
-const DONE: u8 = 0;
-/// Exit status: a `--fail-on` condition is met.
-const FOUND: u8 = 1;
-/// Exit status: an error.
-const FAILED: u8 = 2;
 
 /// Runs the command.
 #[must_use]
@@ -54,7 +50,7 @@ pub fn main() -> ExitCode {
         match classify::quoted_command(&arguments).filter(|_| error.kind() == ErrorKind::UnknownArgument) {
             Some(command) => {
                 say(&format!("error: the command has options; quote it: {}", escaped(&command)));
-                std::process::exit(FAILED.into())
+                std::process::exit(ERROR.into())
             }
             None => error.exit(),
         }
@@ -73,7 +69,7 @@ pub fn main() -> ExitCode {
     ExitCode::from(done.unwrap_or_else(|error| {
         // The message may quote hostile file content.
         say(&format!("error: {error:#}"));
-        FAILED
+        ERROR
     }))
 }
 

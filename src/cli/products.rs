@@ -2,8 +2,8 @@
 
 use anyhow::anyhow;
 
-use super::DONE;
 use super::args::{ProductsCommand, ProductsFormat};
+use super::exit_status::SUCCESS;
 use super::output::{Output, width};
 use crate::files::error::expected;
 use crate::products;
@@ -35,5 +35,5 @@ pub(super) fn run(command: &ProductsCommand) -> anyhow::Result<u8> {
     };
     let text = anstream::adapter::strip_str(&text).to_string();
     Output::Stdout.write_whole(&without_commands(&text))?;
-    Ok(DONE)
+    Ok(SUCCESS)
 }

@@ -5,9 +5,10 @@ use std::path::Path;
 use anyhow::{anyhow, bail};
 
 use super::args::{CheckArgs, ExplainArgs, ListArgs, RuleArgs, RulesCommand, RulesFormat, SchemaArgs};
+use super::exit_status::{ERROR, SUCCESS};
+use super::judging;
 use super::output::{Output, width};
 use super::say::say;
-use super::{DONE, FAILED, judging};
 use crate::render::escape::{escaped, without_commands};
 use crate::render::plain::counted;
 use crate::render::rules;
@@ -31,7 +32,7 @@ fn list(args: &ListArgs) -> anyhow::Result<u8> {
         }
         RulesFormat::Json => Output::Stdout.write_whole(&rules::json::render(rules))?,
     }
-    Ok(DONE)
+    Ok(SUCCESS)
 }
 
 fn explain(args: &ExplainArgs) -> anyhow::Result<u8> {
@@ -47,21 +48,21 @@ fn explain(args: &ExplainArgs) -> anyhow::Result<u8> {
         bail!("'{}' means several rules; `kubetoll rules list --select {}` shows them", args.rule, args.rule);
     };
     Output::Stdout.write(&rules::terminal::render(rule, width()), args.color.choice())?;
-    Ok(DONE)
+    Ok(SUCCESS)
 }
 
 fn check(args: &CheckArgs) -> anyhow::Result<u8> {
     match RuleSet::check(&args.directory) {
         Ok(count) => {
             Output::Stdout.write_whole(&format!("{}, no errors\n", counted(count as u64, "rule")))?;
-            Ok(DONE)
+            Ok(SUCCESS)
         }
         Err(BadRules::Errors(mistakes)) => {
             let mistakes_text = mistakes.to_string();
             let lines: Vec<_> = mistakes_text.lines().map(escaped).collect();
             Output::Stdout.write_whole(&without_commands(&(lines.join("\n") + "\n")))?;
             say(&format!("error: {}", found(&args.directory, mistakes.0.len())));
-            Ok(FAILED)
+            Ok(ERROR)
         }
         Err(other) => Err(other.into()),
     }
@@ -74,5 +75,5 @@ fn found(directory: &Path, mistakes: usize) -> String {
 fn print_schema(args: &SchemaArgs) -> anyhow::Result<u8> {
     let schema = if args.policy { schema::policy(&RuleSet::embedded()) } else { schema::rule() };
     Output::Stdout.write_whole(&(serde_json::to_string_pretty(&schema)? + "\n"))?;
-    Ok(DONE)
+    Ok(SUCCESS)
 }

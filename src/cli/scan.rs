@@ -6,13 +6,14 @@ use anyhow::{anyhow, bail};
 
 use super::args::{FailOn, ScanArgs};
 use super::by::Count;
+use super::exit_status::{ERROR, SUCCESS};
 use super::format::{Format, Page};
 use super::gates::Left;
 use super::output::{Output, append, is_stdout, width};
 use super::outputs::{self, Inputs};
 use super::run::{self, Run};
 use super::say::say;
-use super::{DONE, FAILED, etcd_log, gates, inventory, judging, server};
+use super::{etcd_log, gates, inventory, judging, server};
 use crate::decode::Foreign;
 use crate::input::Sources;
 use crate::ledger::ServerTimeline;
@@ -164,12 +165,12 @@ fn outcome(report: &Report, args: &ScanArgs, filter: &Filter, wanted: &[FailOn],
     };
     let is_enough = gates::enough_requests(&left, args.require_requests, filter);
     if !empty.is_empty() || !is_enough {
-        return FAILED;
+        return ERROR;
     }
     // A failed rule might have found what the gate checks.
     if !report.rule_failures.is_empty() && !wanted.is_empty() {
         say(&format!("error: a rule failed, so the gate can't be trusted: {}", report.rule_failures[0]));
-        return FAILED;
+        return ERROR;
     }
     gates::fail_on(report, wanted)
 }
@@ -211,12 +212,12 @@ fn print_count(run: &Run<'_>, count: &Count, args: &ScanArgs) -> anyhow::Result<
         say(&format!("error: {message}"));
     }
     if ledger.input.all_events() == 0 {
-        return Ok(FAILED);
+        return Ok(ERROR);
     }
     let ranked = count.write(ledger, args.top)?;
     let left = Left { requests: ranked.requests, filtered, received_only };
     let is_enough = gates::enough_requests(&left, args.require_requests, &run.settings.filter);
-    Ok(if empty.is_empty() && is_enough { DONE } else { FAILED })
+    Ok(if empty.is_empty() && is_enough { SUCCESS } else { ERROR })
 }
 
 /// A report format and its output: a file, or standard output.

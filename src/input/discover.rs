@@ -94,6 +94,16 @@ pub struct Sources {
 }
 
 impl Sources {
+    /// The name of a source; empty if no source has the index.
+    #[must_use]
+    pub fn name(&self, index: u32) -> String {
+        usize::try_from(index)
+            .ok()
+            .and_then(|index| self.list.get(index))
+            .map(Source::name)
+            .unwrap_or_default()
+    }
+
     /// Finds the sources at the given paths. `-` is standard input, and directories are searched.
     ///
     /// # Errors

@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::clients::share;
-use super::plain::{count, counted, cut, escaped};
-use super::text::rounded;
+use super::load::share;
+use super::plain::{count, counted, cut, escaped, rounded};
 use super::{facts, prose};
 use crate::report::cases;
 use crate::report::v1::{Case, Finding, Member, Report};

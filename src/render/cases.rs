@@ -3,14 +3,14 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use super::clients::share;
+use super::client_name::client_name;
 use super::display::{cut, cut_middle, left, right, width as columns_of};
+use super::load::share;
 use super::names::shortened;
-use super::plain::{count, counted, escaped, short_count, tenths};
+use super::plain::{count, counted, escaped, rounded, short_count, tenths};
 use super::prose;
 use super::style::{self, BOLD, DIM, FIX};
 use super::table::{NARROW, limited};
-use super::text::{name as client_name, rounded};
 use crate::report::rest::{Rest, RestRow, rest, shown_cases, without_finding};
 use crate::report::v1::{Case, Client, Load, Report};
 

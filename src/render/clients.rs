@@ -1,10 +1,11 @@
 //! The table of clients for a terminal.
 
+use super::client_name::client_name;
 use super::cost;
 use super::display::cut;
-use super::plain::{count, duration, per_cent, short_count, short_duration};
+use super::load::{amount, share};
+use super::plain::{count, duration, rounded, short_count, short_duration};
 use super::table::{NARROW, table as laid_out};
-use super::text::{name, rounded};
 use crate::report::v1::{Client, Cost, Counts, Latency, Load, Rate, Report};
 
 /// The minimum table width for the columns that a narrow table omits.
@@ -55,8 +56,10 @@ pub fn table(report: &Report, top: usize, width: usize) -> String {
         let agents: Vec<&str> = client.user_agents.iter().map(|agent| &*agent.product).take(2).collect();
         cut(&agents.join(", "), 30).into()
     };
-    let mut rows: Vec<Vec<String>> =
-        shown.into_iter().map(|client| row(name(client), &Figures::new(client), agents(client))).collect();
+    let mut rows: Vec<Vec<String>> = shown
+        .into_iter()
+        .map(|client| row(client_name(client), &Figures::new(client), agents(client)))
+        .collect();
     if !others.is_empty() {
         let (counts, cost, load) = (sum(&others), cost::sum(&others), sum_loads(&others));
         let figures = Figures { counts: &counts, latency: None, rate: None, cost: Some(&cost), load };
@@ -120,23 +123,6 @@ impl<'a> Figures<'a> {
     fn new(client: &'a Client) -> Self {
         let (latency, rate) = (client.latency.as_ref(), client.rate.as_ref());
         Self { counts: &client.counts, latency, rate, cost: Some(&client.cost), load: client.load }
-    }
-}
-
-/// Formats a client's share of all load: `25.1 %`, or `≈25.1 %` for an estimate. A share is never shown as zero: each
-/// request costs something, even if the log rounds its duration to zero.
-pub(super) fn share(load: &Load) -> String {
-    let Some(share) = load.share.map(|share| share.max(f64::MIN_POSITIVE)) else { return "–".to_owned() };
-    let mark = if cost::is_estimate(load.bound) { "≈" } else { "" };
-    format!("{mark}{}", per_cent(share))
-}
-
-/// The load with its unit.
-pub(super) fn amount(load: &Load) -> String {
-    let mark = if cost::is_estimate(load.bound) { "≈" } else { "" };
-    match load.unit {
-        "objects" => format!("{mark}{} obj.", short_count(load.amount)),
-        _ => format!("{mark}{}", duration(load.amount)),
     }
 }
 

@@ -5,17 +5,16 @@ use std::str::FromStr;
 
 use regex::Regex;
 
+use super::client_name::client_name;
 use super::display::width as columns_of;
 use super::over_time::OverTime;
 use super::plain::{count, counted, escaped};
 use super::style::{self, BOLD, DIM, FIX};
-use super::table::wrapped;
-use super::{case, cases, facts, prose, text};
+use super::table::{INDENT, titled, wrapped};
+use super::{case, cases, client_detail, facts, prose};
 use crate::report::v1::{Case, Client, Finding, Report};
 use crate::requests::filter::pattern;
 
-/// The indentation of a finding's lines, which titles fill.
-const INDENT: &str = "                ";
 /// How many clients without a case are shown for one name.
 const CLIENTS: usize = 10;
 /// Facts that differ between the clients of a case.
@@ -184,7 +183,7 @@ impl<'r> Chosen<'r> {
 fn unknown(report: &Report, name: &str) -> String {
     let lead = format!("--details: no case and no client is named '{}'", escaped(name));
     let wanted = name.to_lowercase();
-    let names = report.cases.iter().map(cases::name).chain(report.clients.iter().map(text::name));
+    let names = report.cases.iter().map(cases::name).chain(report.clients.iter().map(client_name));
     let distance = |known: &str| {
         let known = known.to_lowercase();
         if known.contains(&wanted) {
@@ -214,7 +213,7 @@ fn unknown(report: &Report, name: &str) -> String {
 fn is_named(client: &Client, is_wanted: &dyn Fn(&str) -> bool) -> bool {
     let products = client.user_agents.iter().map(|agent| &*agent.product);
     is_wanted(&client.identity)
-        || is_wanted(&text::name(client))
+        || is_wanted(&client_name(client))
         || (cases::is_control_plane(client) && is_wanted(cases::CONTROL_PLANE))
         || products.into_iter().any(is_wanted)
 }
@@ -233,7 +232,7 @@ pub(super) fn render(report: &Report, chosen: &Chosen<'_>, width: usize) -> Stri
         page.push_str(&block(case, &findings.collect::<Vec<_>>(), *client, &over_time, width));
     }
     for client in chosen.clients.iter().take(CLIENTS) {
-        page.push_str(&text::detail(client, width));
+        page.push_str(&client_detail::render(client, width));
     }
     if chosen.clients.len() > CLIENTS {
         let more = counted((chosen.clients.len() - CLIENTS) as u64, "more client");
@@ -403,12 +402,6 @@ fn who(finding: &Finding, over_time: &OverTime<'_>, width: usize) -> String {
         page.push_str(&titled(title, &line.plain(), width));
     }
     page
-}
-
-/// A text after its title.
-pub(super) fn titled(title: &str, text: &str, width: usize) -> String {
-    let text = wrapped(INDENT, INDENT, text, width);
-    format!("  {DIM}{title:<14}{DIM:#}{}", &text[INDENT.len()..])
 }
 
 fn line(finding: &Finding, width: usize) -> String {

@@ -1,7 +1,6 @@
 //! Sentences on etcd's own log, shared by the terminal and Markdown.
 
-use super::facts::to_seconds;
-use super::plain::{bytes, count, counted, duration};
+use super::plain::{bytes, count, counted, duration, to_seconds};
 use super::prose::Line;
 use crate::report::v1::{EtcdClient, EtcdLog, EtcdRequest, EtcdRequests, EtcdSlow};
 

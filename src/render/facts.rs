@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::plain::{count, counted, duration, escaped, per_cent};
+use super::plain::{count, counted, duration, escaped, per_cent, to_seconds};
 use super::prose::Line;
 use super::request::source;
-use super::{clients, cost, etcd_log, input, patterns};
+use super::{cost, etcd_log, input, load, patterns};
 use crate::report::v1::{Evidence, Finding, Named, Path, Report, Server, ServerVersion, Who};
 
 /// The maximum number of user agents that a finding names.
@@ -185,8 +185,8 @@ fn how_much(finding: &Finding) -> Option<Line> {
     let took =
         took.map(|millis| format!("{} in etcd (slow requests only)", duration(millis.saturating_mul(1_000))));
     let load = finding.load.filter(|load| load.amount > 0).map(|load| match load.unit {
-        "objects" => format!("{} of the load by objects", clients::share(&load)),
-        _ => format!("{} of the request time", clients::share(&load)),
+        "objects" => format!("{} of the load by objects", load::share(&load)),
+        _ => format!("{} of the request time", load::share(&load)),
     });
     let sentence: Vec<String> = [Some(counted(requests, "request")), peak, of_all, of_reads, load, took]
         .into_iter()
@@ -202,12 +202,6 @@ pub(super) fn on_average(minutes: u64) -> String {
 
 fn figure(value: &Value) -> Option<String> {
     value.as_u64().map(count).or_else(|| value.as_f64().map(|number| format!("{number:.1}")))
-}
-
-/// Removes the fractions of a second from a timestamp.
-pub(super) fn to_seconds(timestamp: &str) -> String {
-    let seconds = timestamp.split(['.', 'Z']).next().unwrap_or(timestamp);
-    format!("{} UTC", seconds.replace('T', " "))
 }
 
 /// Whether the filters left no requests for the report.

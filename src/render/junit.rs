@@ -8,8 +8,9 @@ use std::collections::HashMap;
 use quick_junit::{NonSuccessKind, Report as Xml, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
 use super::case::{self, FindingIndex};
+use super::client_name::client_name;
 use super::escape::{escaped, without_commands};
-use super::{facts, text};
+use super::facts;
 use crate::report::v1::{Case, Report, Suppressed};
 
 /// The class name for test cases on the log itself.
@@ -109,7 +110,7 @@ fn skipped(one: &Suppressed, report: &Report, names: &mut TestCaseNames<'_>) -> 
     let mut status = TestCaseStatus::skipped();
     status.set_message(escaped(&format!("held back until {}: {}", one.expires, one.reason)));
     let client = report.clients.iter().find(|client| Some(&client.identity) == one.client.as_ref());
-    let class = client.map_or_else(|| one.client.clone().unwrap_or(INPUT.to_owned()), text::name);
+    let class = client.map_or_else(|| one.client.clone().unwrap_or(INPUT.to_owned()), client_name);
     let mut case = names.test_case(&one.rule.id, one.shape.as_deref(), &class, status);
     case.set_system_out(format!("{}: {}", one.severity, escaped(&one.message)));
     case

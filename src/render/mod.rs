@@ -2,6 +2,8 @@
 
 mod case;
 mod cases;
+mod client_detail;
+mod client_name;
 mod clients;
 mod cost;
 pub mod details;
@@ -17,6 +19,7 @@ pub mod input;
 pub mod json;
 pub mod junit;
 mod links;
+mod load;
 pub mod markdown;
 mod names;
 mod over_time;

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
+use super::client_name::client_name;
 use super::display::width as columns_of;
 use super::plain::{count, counted, escaped, share};
 use super::prose::Line;
 use super::span::drawn;
 use super::sparkline::sparkline;
-use super::text::name;
 use crate::k8s::timestamp;
 use crate::ledger::{Busiest, Load, Step};
 use crate::report::v1::{Client, Finding, Peak, PeakClient, Point, Report, minute};
@@ -156,8 +156,9 @@ pub(super) fn peaks(report: &Report) -> Vec<String> {
 fn peak(peak: &Peak, what: &str, clients: &HashMap<ClientIds<'_>, &Client>) -> String {
     let part = |client: &PeakClient| {
         let key = (&*client.identity, &*client.kind, client.impersonated_by.as_deref());
-        let name =
-            clients.get(&key).map_or_else(|| escaped(&client.identity).into_owned(), |client| name(client));
+        let name = clients
+            .get(&key)
+            .map_or_else(|| escaped(&client.identity).into_owned(), |client| client_name(client));
         format!("{name} {} ({})", count(client.requests), share(client.requests, peak.requests))
     };
     let named = &peak.clients[..NAMED.min(peak.clients.len())];

@@ -72,6 +72,22 @@ pub fn tenths(part: f64) -> i64 {
     (part * 1_000.0).round() as i64
 }
 
+/// Removes the fractions of a second from a timestamp.
+pub(super) fn to_seconds(timestamp: &str) -> String {
+    let seconds = timestamp.split(['.', 'Z']).next().unwrap_or(timestamp);
+    format!("{} UTC", seconds.replace('T', " "))
+}
+
+/// Rounds a rate to a whole number.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a rate is a small positive number"
+)]
+pub(super) fn rounded(rate: f64) -> u64 {
+    rate.round() as u64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

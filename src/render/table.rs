@@ -1,10 +1,15 @@
 //! Tables for a terminal: columns separated by spaces, without lines.
 
-use super::display::{cut, fitting, width as columns_of};
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, presets};
+
+use super::display::{cut, fitting, width as columns_of};
+use super::style::DIM;
 
 /// Below this width, the columns are closer together and numbers are shorter.
 pub(super) const NARROW: usize = 100;
+
+/// The indentation of a finding's lines, which titles fill.
+pub(super) const INDENT: &str = "                ";
 
 /// Units. A line break never separates a unit from its number.
 const UNITS: [&str; 12] = ["µs", "ms", "s", "min", "h", "d", "B", "kB", "MB", "GB", "TB", "%"];
@@ -89,6 +94,12 @@ pub(super) fn wrapped(first: &str, indent: &str, text: &str, width: usize) -> St
     out.push_str(&line);
     out.push('\n');
     out
+}
+
+/// A text after its title.
+pub(super) fn titled(title: &str, text: &str, width: usize) -> String {
+    let text = wrapped(INDENT, INDENT, text, width);
+    format!("  {DIM}{title:<14}{DIM:#}{}", &text[INDENT.len()..])
 }
 
 /// Joins parts with dots. Lines break only between two parts.

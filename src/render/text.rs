@@ -1,13 +1,11 @@
 //! The report for a terminal: one page, and details on request.
 
-use super::details::{self, Chosen, titled};
-use super::display::cut;
-use super::plain::{count, counted, duration, escaped};
-use super::request::source;
+use super::details::{self, Chosen};
+use super::plain::{counted, escaped};
 use super::style::{BOLD, DIM};
-use super::table::{joined, limited, table, wrapped};
-use super::{cases, clients, cost, etcd_log, facts, head, traces};
-use crate::report::v1::{Client, EtcdLog, Report, Shape};
+use super::table::{joined, limited, table, titled, wrapped};
+use super::{cases, client_detail, clients, cost, etcd_log, facts, head, traces};
+use crate::report::v1::{Client, EtcdLog, Report};
 
 /// How many cases are shown, in which width, with which details.
 #[derive(Debug)]
@@ -28,10 +26,8 @@ const LINES: usize = 40;
 const CASE_LINES: usize = 3;
 /// Lines on etcd's own log.
 const ETCD_LINES: usize = 2;
-/// How many clients have their request shapes shown, and how many shapes each.
+/// How many clients have their request shapes shown.
 const DETAILED_CLIENTS: usize = 3;
-const DETAILED_SHAPES: usize = 3;
-
 /// Renders the report. Text from clients is escaped; colors are the only control sequences.
 #[must_use]
 pub fn render(report: &Report, view: &View<'_>) -> String {
@@ -131,7 +127,7 @@ fn rest(report: &Report, view: &View<'_>) -> String {
         page.push_str(&heading("clients without a finding that read from etcd"));
     }
     for client in costly {
-        page.push_str(&detail(client, view.width));
+        page.push_str(&client_detail::render(client, view.width));
     }
     page
 }
@@ -156,100 +152,6 @@ fn etcd(log: &EtcdLog, width: usize) -> String {
     }
     for (title, line) in etcd_log::details(log) {
         page.push_str(&wrapped(&format!("{title:<11}"), "           ", &line.plain(), width));
-    }
-    page
-}
-
-#[allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a rate is a small positive number"
-)]
-pub(super) fn rounded(rate: f64) -> u64 {
-    rate.round() as u64
-}
-
-pub(super) fn name(client: &Client) -> String {
-    let base = match (&client.service_account, client.kind.as_str()) {
-        (Some(account), _) => format!("{}/{}", account.namespace, account.name),
-        (None, "node") => {
-            let more = if client.nodes.more { " or more" } else { "" };
-            format!("{}{more}", counted(client.nodes.count, "node"))
-        }
-        (None, "control-plane") => {
-            client.identity.strip_prefix("system:").unwrap_or(&client.identity).to_owned()
-        }
-        (None, "user") if !client.identity.starts_with('(') => format!("user {}", client.identity),
-        (None, _) => client.identity.clone(),
-    };
-    let name = match &client.impersonated_by {
-        Some(real) => format!("{base} (by {real})"),
-        None => base,
-    };
-    escaped(&name).into_owned()
-}
-
-/// A client without a finding: its request shapes that read from etcd.
-pub(super) fn detail(client: &Client, width: usize) -> String {
-    let mut page = format!("\n{BOLD}{}{BOLD:#}\n", name(client));
-    let agents: Vec<_> = client.user_agents.iter().take(3).map(|agent| escaped(&agent.product)).collect();
-    page.push_str(&titled("User agents", &agents.join(", "), width));
-    if client.pods.count > 0 {
-        let more = if client.pods.more { " or more" } else { "" };
-        let (pods, nodes) = (counted(client.pods.count, "pod"), counted(client.nodes.count, "node"));
-        page.push_str(&titled("Pods", &format!("{pods}{more} on {nodes}"), width));
-    }
-    let costly: Vec<&Shape> = client.shapes.iter().filter(|shape| shape.is_costly).collect();
-    if costly.is_empty() {
-        page.push_str(&titled("", "no read from etcd, and no parameter ignored", width));
-    }
-    for shape in costly.iter().take(DETAILED_SHAPES) {
-        page.push('\n');
-        page.push_str(&shape_lines(shape, width));
-    }
-    if let Some(more) = costly.len().checked_sub(DETAILED_SHAPES).filter(|more| *more > 0) {
-        let text = format!("{} more such request shapes: --format json", count(more as u64));
-        page.push_str(&titled("", &text, width));
-    }
-    page
-}
-
-fn shape_lines(shape: &Shape, width: usize) -> String {
-    let resource = shape.resource.as_deref().unwrap_or("(other shapes)");
-    let subresource = shape.subresource.as_deref().map_or(String::new(), |sub| format!("/{sub}"));
-    let scope = match shape.scope {
-        Some("cluster") => " cluster-wide",
-        Some("namespace") => " in a namespace",
-        _ => "",
-    };
-    let parameters = if shape.parameters.is_empty() {
-        String::new()
-    } else {
-        format!("  ?{}", escaped(&shape.parameters))
-    };
-    let what = format!("{} {}{}{scope}{parameters}", shape.verb, escaped(resource), escaped(&subresource));
-    let mut page = wrapped("  ", "    ", &what, width);
-    let mut line = |title: &str, text: &str| page.push_str(&titled(title, text, width));
-    let took = shape.latency.map_or(String::new(), |l| {
-        format!(", p50 {}, p99 {}", duration(l.p50_micros), duration(l.p99_micros))
-    });
-    let peak = shape.rate.as_ref().map_or(String::new(), |rate| {
-        let mean = facts::on_average(rate.window_minutes);
-        format!(", {} a minute at peak{mean}", count(rounded(rate.peak_per_minute)))
-    });
-    line("How much", &format!("{}{peak}{took}", counted(shape.requests, "request")));
-    if let Some(costs) = cost::known(&shape.cost, shape.requests) {
-        line("Costs", &costs);
-    }
-    let from = source(shape.served_from, shape.likely, shape.rejected);
-    let limit = if shape.limit == "ignored" { ", limit ignored" } else { "" };
-    line("Served from", &format!("{from}{limit}: {}", shape.explanation));
-    if let Some(example) = &shape.example {
-        let uri = cut(&example.request_uri, 3 * width).into_owned();
-        line("Costliest", &escaped(&uri));
-        let place =
-            format!("{}:{}, auditID {}", escaped(&example.file), example.line, escaped(&example.audit_id));
-        line("Logged at", &place);
     }
     page
 }

@@ -6,51 +6,21 @@ use rayon::prelude::*;
 
 use super::case_requests::CaseRequests;
 use super::cases::Case;
-use super::etcd_log::Etcd;
+use super::context::Context;
 use super::findings::{Findings, RuleTexts};
 use super::gather::Builder;
 use super::load::Loads;
-use super::ranking::{Detail, places};
+use super::ranking::places;
 use super::sums::{Sums, latency};
 use super::text_cache::TextCache;
 use super::{cases, contradictions, cost, input, load, minutes, patterns, server_log, v1, version};
-use crate::apiserver::Server;
-use crate::cost::Inventory;
-use crate::input::{Source, Sources};
 use crate::judged::JudgedClients;
 use crate::judged::etcd::SLACK;
-use crate::k8s::EtcdVersion;
 use crate::ledger::{Exemplar, Ledger};
 use crate::patterns::Patterns;
 use crate::requests::stable_hash;
 use crate::rules::hits::HitRef;
-use crate::rules::{FindingsOnClient, Policy, Rule, RuleSet, judge_some};
-use crate::version::Inferred;
-
-/// The inputs of a report besides the ledger.
-#[derive(Debug)]
-pub struct Context<'a> {
-    /// The source files of the ledger.
-    pub sources: &'a Sources,
-    /// The server's configuration. Its version is the best estimate.
-    pub server: Server,
-    /// The server's version and the evidence for it.
-    pub version: &'a Inferred,
-    /// A text that names the source of etcd's version.
-    pub etcd_from: &'static str,
-    /// The etcd versions in etcd's start lines, each with the name of its file.
-    pub etcd_stated: Vec<(EtcdVersion, String)>,
-    /// Notes on how the server was detected.
-    pub notes: Vec<String>,
-    pub etcd: Option<Etcd<'a>>,
-    /// The rules of this run.
-    pub rules: &'a RuleSet,
-    /// The policy file, which has suppressions and the locations of source code.
-    pub policy: &'a Policy,
-    pub inventory: Option<&'a Inventory>,
-    /// Which findings and request shapes the report shows.
-    pub detail: Detail,
-}
+use crate::rules::{FindingsOnClient, Rule, judge_some};
 
 #[must_use]
 pub fn build(ledger: Ledger, context: &Context<'_>) -> v1::Report {
@@ -237,10 +207,6 @@ impl Gathered {
         self.sums.add(sums);
         self
     }
-}
-
-pub(super) fn file_name(sources: &[Source], index: u32) -> String {
-    usize::try_from(index).ok().and_then(|index| sources.get(index)).map(Source::name).unwrap_or_default()
 }
 
 fn rule(rule: &Rule) -> v1::RuleInfo {

@@ -2,8 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::build::file_name;
-use super::input::{by_kind, copies, not_read};
+use super::files::{by_kind, copies, not_read};
 use super::sums::latency;
 use super::v1;
 use crate::decode::SkipReason;
@@ -28,10 +27,6 @@ pub struct Etcd<'a> {
 }
 
 impl Etcd<'_> {
-    fn file(&self, source: u32) -> String {
-        file_name(&self.sources.list, source)
-    }
-
     /// Returns the section of the report. `span` is the time range of the audit log, in microseconds since 1970.
     pub(super) fn section(&self, judged_clients: &JudgedClients, span: Option<(i64, i64)>) -> v1::EtcdLog {
         let lines = &self.log.lines;
@@ -68,7 +63,7 @@ impl Etcd<'_> {
                 .iter()
                 .map(|(source, (damage, line))| v1::Damaged {
                     damage: damage.as_str().to_owned(),
-                    file: self.file(*source),
+                    file: self.sources.name(*source),
                     line: *line,
                 })
                 .collect(),
@@ -99,7 +94,7 @@ impl Etcd<'_> {
             bytes: worst.bytes,
             took_micros: worst.took_micros,
             timestamp: format_micros(worst.ended),
-            file: self.file(worst.place.source),
+            file: self.sources.name(worst.place.source),
             line: worst.place.line,
         }
     }
@@ -145,7 +140,7 @@ impl Etcd<'_> {
             limit: worst.limit,
             revision: worst.revision,
             error: worst.error.map(Into::into),
-            file: self.file(worst.place.source),
+            file: self.sources.name(worst.place.source),
             line: worst.place.line,
         }
     }
@@ -198,7 +193,7 @@ impl Etcd<'_> {
             .flat_map(|(reason, (_, places))| places.iter().map(|at| (reason.as_str(), *at)))
             .map(|(reason, at)| v1::SkippedAt {
                 reason: reason.to_owned(),
-                file: self.file(at.source),
+                file: self.sources.name(at.source),
                 line: at.line,
             })
             .collect()
@@ -210,7 +205,7 @@ impl Etcd<'_> {
             let (slow_requests, other_lines) =
                 self.log.lines.by_source.get(source).copied().unwrap_or_default();
             v1::EtcdSource {
-                file: self.file(*source),
+                file: self.sources.name(*source),
                 lines: counts.lines,
                 slow_requests,
                 other_lines,

@@ -6,7 +6,9 @@ use hashbrown::HashMap;
 use rayon::prelude::*;
 
 use super::cases::Case;
-use super::{Etcd, case_texts, cost, patterns, v1};
+use super::etcd_log::Etcd;
+use super::fingerprint::hashed;
+use super::{case_texts, cost, patterns, v1};
 use crate::judged::{ClientSummary, JudgedClients};
 use crate::k8s::timestamp;
 use crate::ledger::DistinctSet;
@@ -294,12 +296,6 @@ fn fingerprint(summary: Option<&ClientSummary>, finding: &rules::Finding) -> Str
     };
     let parts = client_parts.iter().chain(&finding.key).map(String::as_str);
     hashed(std::iter::once(finding.rule.as_str()).chain(parts))
-}
-
-/// Returns the fingerprint of the parts.
-pub(super) fn hashed<'p>(parts: impl Iterator<Item = &'p str>) -> String {
-    let text = parts.collect::<Vec<_>>().join("\0");
-    format!("{:016x}", xxhash_rust::xxh3::xxh3_64(text.as_bytes()))
 }
 
 /// Returns the parts of a program's fingerprint. An absent part is an empty string, so that a product never equals a

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::advice::ClientRole;
-use super::build::Context;
+use super::context::Context;
 use super::load::{Loads, Ties, rank};
 use super::minutes::Minutes;
 use super::server_log::{flows, items};

@@ -3,16 +3,14 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use super::build::{Context, file_name};
+use super::context::Context;
+use super::files::{NAMED_FILES, by_kind, copies, not_read};
 use super::sums::Sums;
 use super::v1;
 use crate::decode::{Envelope, Foreign, Layers, SkipReason};
-use crate::input::{FileKind, SkippedPath, Source, Sources};
+use crate::input::{FileKind, Source, Sources};
 use crate::k8s::{Stage, timestamp};
 use crate::ledger::{InputCounts, SourceCounts};
-
-/// The maximum number of files that a list names.
-const NAMED_FILES: usize = 10;
 
 pub(super) fn input(
     counts: &InputCounts,
@@ -27,7 +25,7 @@ pub(super) fn input(
         (Stage::Panic, "Panic"),
     ];
     let sources = context.sources;
-    let file = |source: u32| file_name(&sources.list, source);
+    let file = |source: u32| sources.name(source);
     let without: Vec<String> = sources
         .list
         .iter()
@@ -128,23 +126,6 @@ pub(super) fn other_files(sources: &Sources, counts: &InputCounts) -> Vec<u32> {
     sources.filter(|(source, index)| is_other(source, index)).map(|(_, index)| index).collect()
 }
 
-pub(super) fn not_read(sources: &Sources) -> v1::NotRead {
-    // Errors come before files that are not logs.
-    let (known, wrong): (Vec<&SkippedPath>, Vec<&SkippedPath>) =
-        sources.not_read.iter().partition(|one| one.kind.is_some());
-    let named = wrong.into_iter().chain(known).take(NAMED_FILES);
-    v1::NotRead {
-        count: sources.not_read.len() as u64,
-        files: named
-            .map(|one| v1::NotReadFile {
-                file: one.path.display().to_string(),
-                why: one.why.clone(),
-                is_known: one.kind.is_some(),
-            })
-            .collect(),
-    }
-}
-
 /// Counts files without audit events by file type. Each type has an example.
 #[must_use]
 pub fn unknown_files(sources: &Sources, counts: &InputCounts) -> Vec<v1::UnknownFiles> {
@@ -204,17 +185,6 @@ fn command_for_all(sources: &Sources, kind: FileKind, paths: &[&Path]) -> Option
     kind.command_for_all(&names.filter(|names| names.len() <= NAMED_DIRECTORIES)?, extension)
 }
 
-/// Files that were not read, because another file has the same bytes.
-pub(super) fn copies(sources: &Sources) -> Vec<v1::Copy> {
-    let copies = sources.duplicates.iter();
-    copies
-        .map(|copy| v1::Copy {
-            file: copy.path.display().to_string(),
-            of: copy.original.display().to_string(),
-        })
-        .collect()
-}
-
 fn source(file: String, counts: &SourceCounts) -> v1::SourceInput {
     v1::SourceInput {
         file,
@@ -229,10 +199,6 @@ fn source(file: String, counts: &SourceCounts) -> v1::SourceInput {
         foreign: by_kind(&counts.foreign),
         skipped: counts.skipped.iter().map(|(reason, count)| (reason.as_str().to_owned(), *count)).collect(),
     }
-}
-
-pub(super) fn by_kind(foreign: &BTreeMap<Foreign, u64>) -> BTreeMap<String, u64> {
-    foreign.iter().map(|(kind, count)| (kind.as_str().to_owned(), *count)).collect()
 }
 
 fn formats(counts: &InputCounts) -> BTreeMap<Layers, u64> {

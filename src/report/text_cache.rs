@@ -6,7 +6,7 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use super::advice::ClientRole;
-use super::build::{Context, file_name};
+use super::context::Context;
 use super::{advice, v1};
 use crate::apiserver::{Reason, Server};
 use crate::cost::CostBasis;
@@ -28,9 +28,8 @@ pub(super) struct TextCache {
 impl TextCache {
     pub(super) fn new(context: &Context<'_>) -> Self {
         let sources = &context.sources.list;
-        let file = |index| file_name(sources, u32::try_from(index).unwrap_or(u32::MAX)).into();
         Self {
-            files: (0..sources.len()).map(file).collect(),
+            files: sources.iter().map(|source| source.name().into()).collect(),
             latency: super::cost::from_basis(&CostBasis::Latency, super::cost::CostContext::default()).into(),
             versions: Mutex::default(),
             advice: Mutex::default(),

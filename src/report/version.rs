@@ -1,6 +1,6 @@
 //! Builds the server section of the report, with the version and its evidence.
 
-use super::build::{Context, file_name};
+use super::context::Context;
 use super::v1;
 use crate::apiserver::Server;
 use crate::apiserver::releases::short;
@@ -162,7 +162,7 @@ fn in_short(fact: &Fact) -> String {
 }
 
 fn files<'a>(context: &Context<'_>, sources: impl Iterator<Item = &'a u32>) -> String {
-    let mut names: Vec<String> = sources.map(|source| file_name(&context.sources.list, *source)).collect();
+    let mut names: Vec<String> = sources.map(|source| context.sources.name(*source)).collect();
     // The result must not depend on the order of the arguments.
     names.sort_unstable();
     let more = more(names.len().saturating_sub(NAMED_FILES), "file", "files");

@@ -1,7 +1,11 @@
 //! The columns of the table: names, types, units and meanings. A test generates the table in `docs/rows.md` from them.
 
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
 use super::rows::Value::{Bool, Integer, MaybeFloat, MaybeInteger, MaybeText, MaybeTimestamp, Text, Texts};
-use super::rows::{Column, SCHEMA_VERSION, Value, etcd_gets, etcd_lists, etcd_micros, limit_ignored};
+use super::rows::{
+    Column, Row, SCHEMA_VERSION, Value, etcd_gets, etcd_lists, etcd_micros, limit_ignored, signed,
+};
 
 const REQUESTS: &str = "requests";
 const MICROS: &str = "microseconds";
@@ -426,3 +430,22 @@ pub static COLUMNS: &[Column] = &[
         "The status of that request.",
     ),
 ];
+
+impl Serialize for Row<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(COLUMNS.len()))?;
+        for Column { name, value, .. } in COLUMNS {
+            match value {
+                Value::Text(get) => map.serialize_entry(name, get(self))?,
+                Value::MaybeText(get) => map.serialize_entry(name, &get(self))?,
+                Value::MaybeTimestamp(get) => map.serialize_entry(name, &get(self))?,
+                Value::Texts(get) => map.serialize_entry(name, get(self))?,
+                Value::Integer(get) => map.serialize_entry(name, &signed(get(self)))?,
+                Value::MaybeInteger(get) => map.serialize_entry(name, &get(self).map(signed))?,
+                Value::MaybeFloat(get) => map.serialize_entry(name, &get(self))?,
+                Value::Bool(get) => map.serialize_entry(name, &get(self))?,
+            }
+        }
+        map.end()
+    }
+}

@@ -1,8 +1,5 @@
 //! A report as rows, one for each client and request shape.
 
-use serde::ser::{Serialize, SerializeMap, Serializer};
-
-use super::columns::COLUMNS;
 use crate::report::Report;
 use crate::report::v1::{Client, Example, Latency, Rate, Shape, Timestamp, Work};
 
@@ -117,24 +114,5 @@ impl<'a> Row<'a> {
 
     pub(super) fn example(&self) -> Option<&'a Example> {
         self.shape.example.as_ref()
-    }
-}
-
-impl Serialize for Row<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(COLUMNS.len()))?;
-        for Column { name, value, .. } in COLUMNS {
-            match value {
-                Value::Text(get) => map.serialize_entry(name, get(self))?,
-                Value::MaybeText(get) => map.serialize_entry(name, &get(self))?,
-                Value::MaybeTimestamp(get) => map.serialize_entry(name, &get(self))?,
-                Value::Texts(get) => map.serialize_entry(name, get(self))?,
-                Value::Integer(get) => map.serialize_entry(name, &signed(get(self)))?,
-                Value::MaybeInteger(get) => map.serialize_entry(name, &get(self).map(signed))?,
-                Value::MaybeFloat(get) => map.serialize_entry(name, &get(self))?,
-                Value::Bool(get) => map.serialize_entry(name, &get(self))?,
-            }
-        }
-        map.end()
     }
 }

@@ -6,10 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::Case;
+use super::case::Case;
 use super::causes::{RequestAction, is_of_whole_client, is_run};
 use crate::judged::{ClientSummary, JudgedClients};
-use crate::report::findings::hashed;
+use crate::report::fingerprint::hashed;
 use crate::rules::facts::RowFacts;
 use crate::rules::group::Group;
 use crate::rules::hits::HitRef;

@@ -1,0 +1,47 @@
+//! A case without texts.
+
+use std::collections::BTreeSet;
+
+use crate::judged::Load;
+use crate::rules::Severity;
+
+/// A case without texts. Findings are indices into the hits.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::report) struct Case {
+    pub severity: Severity,
+    /// The client, or the program that several clients run.
+    pub client: Option<String>,
+    /// What the members differ by: `client`, `namespace` or `person`.
+    pub members: &'static str,
+    /// The indices of the members in [`JudgedClients::clients`]. Empty for a finding on the input.
+    pub clients: BTreeSet<usize>,
+    pub worst: Vec<Member>,
+    /// The findings, those of the worst member first. The first finding leads the case.
+    pub findings: Vec<usize>,
+    /// The number of findings of the worst member. If the leading finding is on all members, the number of findings
+    /// on all members.
+    pub worst_findings: usize,
+    /// The leading finding is on all members together.
+    pub is_on_sum: bool,
+    /// The number of resources that a run or the views of the worst member read. Without these 1, on the input 0.
+    pub resources: usize,
+    /// The rule of the leading finding first, then those with the worst findings.
+    pub rules: Vec<String>,
+    pub resource: Option<String>,
+    pub requests: u64,
+    pub peak_per_minute: f64,
+    /// The load of the requests. Requests that an earlier case has do not count.
+    pub load: Load,
+    pub fingerprint: String,
+    /// The index of the first entry in the policy's `sources` that names a member.
+    pub source: Option<usize>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::report) struct Member {
+    pub client: String,
+    pub name: String,
+    pub severity: Severity,
+    pub requests: u64,
+    pub load: Load,
+}

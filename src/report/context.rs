@@ -1,0 +1,35 @@
+//! The inputs of a report besides the ledger.
+
+use super::etcd_log::Etcd;
+use super::ranking::Detail;
+use crate::apiserver::Server;
+use crate::cost::Inventory;
+use crate::input::Sources;
+use crate::k8s::EtcdVersion;
+use crate::rules::{Policy, RuleSet};
+use crate::version::Inferred;
+
+/// The inputs of a report besides the ledger.
+#[derive(Debug)]
+pub struct Context<'a> {
+    /// The source files of the ledger.
+    pub sources: &'a Sources,
+    /// The server's configuration. Its version is the best estimate.
+    pub server: Server,
+    /// The server's version and the evidence for it.
+    pub version: &'a Inferred,
+    /// A text that names the source of etcd's version.
+    pub etcd_from: &'static str,
+    /// The etcd versions in etcd's start lines, each with the name of its file.
+    pub etcd_stated: Vec<(EtcdVersion, String)>,
+    /// Notes on how the server was detected.
+    pub notes: Vec<String>,
+    pub etcd: Option<Etcd<'a>>,
+    /// The rules of this run.
+    pub rules: &'a RuleSet,
+    /// The policy file, which has suppressions and the locations of source code.
+    pub policy: &'a Policy,
+    pub inventory: Option<&'a Inventory>,
+    /// Which findings and request shapes the report shows.
+    pub detail: Detail,
+}

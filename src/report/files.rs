@@ -1,0 +1,42 @@
+//! Lists of files that the sections of the audit log and of etcd's log share.
+
+use std::collections::BTreeMap;
+
+use super::v1;
+use crate::decode::Foreign;
+use crate::input::{SkippedPath, Sources};
+
+/// The maximum number of files that a list names.
+pub(super) const NAMED_FILES: usize = 10;
+
+pub(super) fn not_read(sources: &Sources) -> v1::NotRead {
+    // Errors come before files that are not logs.
+    let (known, wrong): (Vec<&SkippedPath>, Vec<&SkippedPath>) =
+        sources.not_read.iter().partition(|one| one.kind.is_some());
+    let named = wrong.into_iter().chain(known).take(NAMED_FILES);
+    v1::NotRead {
+        count: sources.not_read.len() as u64,
+        files: named
+            .map(|one| v1::NotReadFile {
+                file: one.path.display().to_string(),
+                why: one.why.clone(),
+                is_known: one.kind.is_some(),
+            })
+            .collect(),
+    }
+}
+
+/// Files that were not read, because another file has the same bytes.
+pub(super) fn copies(sources: &Sources) -> Vec<v1::Copy> {
+    let copies = sources.duplicates.iter();
+    copies
+        .map(|copy| v1::Copy {
+            file: copy.path.display().to_string(),
+            of: copy.original.display().to_string(),
+        })
+        .collect()
+}
+
+pub(super) fn by_kind(foreign: &BTreeMap<Foreign, u64>) -> BTreeMap<String, u64> {
+    foreign.iter().map(|(kind, count)| (kind.as_str().to_owned(), *count)).collect()
+}
