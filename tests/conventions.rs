@@ -183,13 +183,10 @@ fn texts_are_in_plain_words() {
 }
 
 /// The number of files per room that import each other in a circle. Numbers may only decrease; the goal is 0.
-const IN_CIRCLES: [(&str, usize); 10] = [
+const IN_CIRCLES: [(&str, usize); 7] = [
     ("apiserver", 4),
     ("decode", 7),
-    ("input", 2),
     ("judged", 7),
-    ("ledger", 18),
-    ("patterns", 2),
     ("pipeline", 4),
     ("requests", 7),
     ("rules", 25),

@@ -1,12 +1,13 @@
 //! Finds the sources for the paths on the command line. Their order does not depend on the order of the paths.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use walkdir::WalkDir;
 
-use super::FileKind;
+use super::identical::duplicates;
+use super::{FileKind, Source};
 use crate::files::partial::is_partial;
 
 /// An error in a path from the command line, reported before any work.
@@ -18,19 +19,6 @@ pub enum InputError {
     EmptyDirectory(PathBuf),
     #[error("standard input ('-') was named twice; name it once")]
     StdinTwice,
-}
-
-/// A file, or standard input.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
-    /// The file, or `None` for standard input.
-    pub path: Option<PathBuf>,
-    /// True if the command line names this file. False if it was found in a directory.
-    pub explicit: bool,
-    /// When the file was last modified, in microseconds since 1970.
-    pub modified: Option<i64>,
-    /// Size on disk in bytes; 0 for pipes.
-    pub size: u64,
 }
 
 /// A path in a directory that kubetoll skips.
@@ -49,33 +37,6 @@ pub struct DuplicateFile {
     pub path: PathBuf,
     /// The source with the same bytes. kubetoll reads only this one.
     pub original: PathBuf,
-}
-
-impl Source {
-    /// Creates a source. For a regular file, also returns the numbers that identify it on this machine.
-    fn from_path(path: &Path, explicit: bool) -> std::io::Result<(Self, Option<(u64, u64)>)> {
-        let metadata = fs::metadata(path)?;
-        let modified = metadata.modified().ok().and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
-        let source = Self {
-            path: Some(path.to_owned()),
-            explicit,
-            modified: modified.and_then(|since| i64::try_from(since.as_micros()).ok()),
-            size: if metadata.is_file() { metadata.len() } else { 0 },
-        };
-        if !metadata.is_file() {
-            return Ok((source, None));
-        }
-        // Reports unreadable files before the work begins. A pipe is not opened here, because that waits for its
-        // writer.
-        File::open(path)?;
-        Ok((source, Some(identity(&metadata, path)?)))
-    }
-
-    /// The name in messages and reports.
-    #[must_use]
-    pub fn name(&self) -> String {
-        self.path.as_deref().map_or_else(|| "<stdin>".to_owned(), |path| path.display().to_string())
-    }
 }
 
 /// All sources of a run, sorted and without repetitions.
@@ -165,7 +126,7 @@ impl Sources {
 
     /// Removes sources with the same bytes as another source.
     pub fn drop_duplicates(&mut self) {
-        let copies = super::identical::duplicates(&self.list);
+        let copies = duplicates(&self.list);
         for (copy, of) in copies.iter().rev() {
             let path = |index: usize| self.list[index].path.clone().unwrap_or_default();
             self.duplicates.push(DuplicateFile { path: path(*copy), original: path(*of) });
@@ -218,19 +179,6 @@ fn search(directory: &Path, found: &mut BTreeSet<(PathBuf, bool)>, not_read: &mu
             }
         }
     }
-}
-
-#[cfg(unix)]
-#[allow(clippy::unnecessary_wraps, reason = "it may fail on other systems")]
-fn identity(metadata: &fs::Metadata, _: &Path) -> std::io::Result<(u64, u64)> {
-    use std::os::unix::fs::MetadataExt;
-    Ok((metadata.dev(), metadata.ino()))
-}
-
-#[cfg(not(unix))]
-fn identity(_: &fs::Metadata, path: &Path) -> std::io::Result<(u64, u64)> {
-    use std::hash::BuildHasher;
-    Ok((0, rustc_hash::FxBuildHasher.hash_one(fs::canonicalize(path)?)))
 }
 
 fn is_missing(error: &std::io::Error) -> bool {

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
+use super::Source;
 use super::block::{Block, Damage};
 use super::cut::Cutter;
-use super::discover::Source;
 use super::framing::Framing;
 use super::long_records::LongRecords;
 use super::open::{Stream, open};

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use super::discover::Source;
+use super::Source;
 
 /// The number of bytes at the start of each file that are compared first. Only files with equal starts are compared as
 /// a whole.

@@ -13,11 +13,13 @@ mod kind;
 mod long_records;
 mod open;
 mod read_ahead;
+mod source;
 
 pub use block::{Block, Damage, SourcePosition, TooLong};
 pub use cut::Cutter;
-pub use discover::{InputError, SkippedPath, Source, Sources, can_be_read_again};
+pub use discover::{InputError, SkippedPath, Sources, can_be_read_again};
 pub use feed::Feed;
 pub use framing::{Framing, Record, RecordKind, RecordRun, RecordSpan, Repeats};
 pub use kind::FileKind;
 pub use open::read_whole;
+pub use source::Source;

@@ -19,11 +19,13 @@ pub mod index;
 pub mod input;
 pub mod instance_histories;
 mod load;
+mod merge;
 pub mod namespaces;
 pub mod open_long_running;
 mod packed;
 pub mod pending_groups;
 mod presence;
+mod product_rows;
 pub mod row;
 pub mod row_hash;
 mod sharded;
@@ -39,7 +41,7 @@ pub mod versions;
 
 pub use activity::{Activity, Gap};
 pub use apf::Flows;
-pub use before_end::{EventsBeforeEnd, ProductRows};
+pub use before_end::EventsBeforeEnd;
 pub use bounded_map::{BoundedMap, SlotIndex};
 pub use client::{Client, ClientKey, MAX_DISTINCT, MAX_PRODUCTS, MAX_SHAPES, Product};
 pub use clients::{Clients, MAX_CLIENTS};
@@ -55,9 +57,11 @@ pub use index::{Additions, Index, RequestResult};
 pub use input::{InputCounts, KEPT_PLACES, SkipAt, SourceCounts, UnreadAt};
 pub use instance_histories::{Followed, HistoriesByKind, InstanceHistory};
 pub use load::{Busiest, Load, Step};
+pub use merge::Merge;
 pub use namespaces::{NamespacePart, NamespaceWeights, Namespaces};
 pub use pending_groups::PendingGroups;
 pub use presence::{Change, Presence};
+pub use product_rows::ProductRows;
 pub use row::Row;
 pub use row_hash::RowHash;
 pub use shared_ledger::SharedLedger;
@@ -67,17 +71,9 @@ pub use timeline::Timeline;
 pub use traces::Traces;
 pub use versions::{Claim, ServerTimeline, Sign, TimelineVersion, VersionEvidence, VersionStarts};
 
-use shared_clients::SharedClients;
-use shared_histories::SharedHistoriesByKind;
-
 use crate::decode::klog::TraceFragment;
 use crate::input::SourcePosition;
 use crate::requests::{Request, stable_hash};
-
-/// Adds values. The result does not depend on their order or grouping.
-pub trait Merge {
-    fn merge(&mut self, other: Self);
-}
 
 /// All counts of a run.
 #[derive(Debug, Default)]

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{Ledger, Merge, SharedClients, SharedHistoriesByKind};
+use super::shared_clients::SharedClients;
+use super::shared_histories::SharedHistoriesByKind;
+use super::{Ledger, Merge};
 use crate::apiserver::ConfiguredNames;
 
 /// The clients and the instance histories that all workers share.

@@ -1,6 +1,7 @@
 //! Paginated LISTs. The first request has a limit; the continue tokens of the later pages contain its revision.
 
-use super::{SECOND, ShapePatterns};
+use super::pattern::{Chains, ShapePatterns};
+use super::time::SECOND;
 use crate::ledger::Merge;
 use crate::ledger::instance_histories::{HistoryEntry, RequestKind, ResponseClass};
 
@@ -102,39 +103,6 @@ fn continued_read<'r>(reads: &'r mut [Read], page: &HistoryEntry) -> Option<&'r 
     };
     let at = same.or_else(unknown)?;
     reads.get_mut(newest + at)
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Chains {
-    /// LISTs with a second page.
-    pub count: u64,
-    /// The pages of these LISTs, including the first pages.
-    pub pages: u64,
-    /// The largest number of pages of a LIST.
-    pub longest: u64,
-    /// The longest time from the receipt of a LIST's first page to the end of its last page, in microseconds.
-    pub longest_micros: u64,
-    /// LISTs with a page that got status 410, because the revision had expired.
-    pub expired: u64,
-    /// Expired LISTs that the client sent again within a minute.
-    pub restarted: u64,
-    /// Pages at the newest revision. The server sends them if the LIST's own revision has expired.
-    pub inconsistent: u64,
-    /// LISTs whose first page is not in the log.
-    pub headless: u64,
-}
-
-impl Merge for Chains {
-    fn merge(&mut self, other: Self) {
-        self.count += other.count;
-        self.pages += other.pages;
-        self.longest = self.longest.max(other.longest);
-        self.longest_micros = self.longest_micros.max(other.longest_micros);
-        self.expired += other.expired;
-        self.restarted += other.restarted;
-        self.inconsistent += other.inconsistent;
-        self.headless += other.headless;
-    }
 }
 
 /// Adds the paginated LISTs of one target. They count for the row of the second page, because that page needs a

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
-use super::{SECOND, ShapePatterns};
-use crate::ledger::Merge;
+use super::pattern::{Herd, ListCost, ShapePatterns};
+use super::time::SECOND;
 use crate::ledger::instance_histories::{HistoryEntry, RequestKind, ResponseClass};
 
 /// The minimum number of instances in a herd.
@@ -24,97 +24,6 @@ const MAX_GAP: i64 = 2;
 const MAX_LISTS_EACH: u64 = 3;
 /// A LIST within this time after a failed LIST is a retry. In microseconds.
 const RETRY: i64 = 10 * SECOND;
-/// The maximum number of herds of a row that are kept in detail.
-const MAX_HERDS: usize = 32;
-
-/// Many instances that send the same LIST at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Herd {
-    pub instances: u64,
-    /// The number of LISTs of all instances.
-    pub requests: u64,
-    /// When the server received the first LIST, in microseconds since 1970.
-    pub from: i64,
-    /// When the server received the last LIST, in microseconds since 1970.
-    pub to: i64,
-    /// The cost of all LISTs of the herd, as far as it is known.
-    pub cost: ListCost,
-}
-
-/// The cost of LISTs. The number of objects may be known even if their bytes are not.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ListCost {
-    /// Objects read from etcd.
-    pub etcd_objects: Option<u64>,
-    /// Bytes read from etcd.
-    pub etcd_bytes: Option<u64>,
-    /// The maximum number of objects that the clients received.
-    pub received_objects: Option<u64>,
-    /// The maximum number of bytes that the clients received.
-    pub received_bytes: Option<u64>,
-    /// True if the received objects and bytes are a mean or an estimate.
-    pub received_is_mean: bool,
-}
-
-impl ListCost {
-    fn times(self, requests: u64) -> Self {
-        let times = |number: Option<u64>| number.map(|number| number.saturating_mul(requests));
-        Self {
-            etcd_objects: times(self.etcd_objects),
-            etcd_bytes: times(self.etcd_bytes),
-            received_objects: times(self.received_objects),
-            received_bytes: times(self.received_bytes),
-            received_is_mean: self.received_is_mean,
-        }
-    }
-}
-
-/// The herds of a row.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Herds {
-    pub count: u64,
-    /// The number of LISTs in all herds.
-    pub requests: u64,
-    /// The herds with the most instances, in descending order.
-    pub greatest: Vec<Herd>,
-}
-
-impl Herds {
-    /// Sets the cost of each herd from the cost of one LIST.
-    pub fn set_cost(&mut self, each: ListCost) {
-        for herd in &mut self.greatest {
-            herd.cost = each.times(herd.requests);
-        }
-    }
-
-    fn add(&mut self, herd: Herd) {
-        self.count += 1;
-        self.requests += herd.requests;
-        self.keep(herd);
-    }
-
-    fn keep(&mut self, herd: Herd) {
-        self.greatest.push(herd);
-        self.greatest.sort_unstable_by(|a, b| b.cmp(a));
-        self.greatest.truncate(MAX_HERDS);
-    }
-}
-
-impl Merge for Herds {
-    fn merge(&mut self, other: Self) {
-        self.merge_from(&other);
-    }
-}
-
-impl Herds {
-    /// As [`Merge::merge`], by reference.
-    pub fn merge_from(&mut self, other: &Self) {
-        self.count += other.count;
-        self.requests += other.requests;
-        other.greatest.iter().for_each(|herd| self.keep(*herd));
-    }
-}
-
 /// One LIST: receive time in microseconds since 1970, index of the instance, hash of the target.
 type ListAt = (i64, u32, u32);
 

@@ -5,8 +5,9 @@
 use compact_str::CompactString;
 
 use super::chain::Read;
+use super::pattern::{Informers, ShapePatterns};
+use super::time::{SECOND, START, most_in_an_hour};
 use super::watching::{SOON, Watch};
-use super::{SECOND, ShapePatterns, most_in_an_hour};
 use crate::ledger::Merge;
 use crate::ledger::instance_histories::ResponseClass;
 use crate::requests::Instance;
@@ -14,9 +15,6 @@ use crate::requests::Instance;
 /// In microseconds. If a watch ended sooner than this and a LIST follows, its revision had probably expired. The server
 /// then returns status 200 and an event of type ERROR, which the audit log does not show.
 const AT_ONCE: i64 = SECOND;
-/// LISTs of one instance within this time belong to one start. In microseconds.
-pub const START: i64 = 60 * SECOND;
-
 /// Two LISTs of one instance within this time are a double start, for example by two libraries. In microseconds.
 const DOUBLE_START: i64 = 10 * SECOND;
 /// The maximum difference between the clocks of several servers, in microseconds.
@@ -117,49 +115,6 @@ fn cause(watch: &Watch) -> Cause {
         ResponseClass::Refused | ResponseClass::Invalid => Cause::Refused,
         ResponseClass::Served if watch.end.is_some_and(|end| end - watch.at < AT_ONCE) => Cause::Expired,
         ResponseClass::Served => Cause::Ended,
-    }
-}
-
-/// Counts of informers and relists in one row.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Informers {
-    /// LISTs that started an informer.
-    pub starts: u64,
-    /// Relists because the revision had expired.
-    pub relists_expired: u64,
-    /// Relists because the server refused the watch with another status than 410.
-    pub relists_refused: u64,
-    /// Relists because the watch had ended normally.
-    pub relists_ended: u64,
-    /// The largest number of relists of one informer.
-    pub most_relists: u64,
-    /// The largest number of relists of one informer within an hour. Counts relists because the revision had expired or
-    /// the watch was refused, of informers of pods and nodes only.
-    pub most_in_an_hour: u64,
-    /// The number of later pages of LISTs that started an informer, and of relists.
-    pub further_pages: u64,
-    /// Double starts: an instance sends two complete LISTs when it starts.
-    pub twice: u64,
-}
-
-impl Informers {
-    /// All relists.
-    #[must_use]
-    pub fn relists(&self) -> u64 {
-        self.relists_expired + self.relists_refused + self.relists_ended
-    }
-}
-
-impl Merge for Informers {
-    fn merge(&mut self, other: Self) {
-        self.starts += other.starts;
-        self.relists_expired += other.relists_expired;
-        self.relists_refused += other.relists_refused;
-        self.relists_ended += other.relists_ended;
-        self.most_relists = self.most_relists.max(other.most_relists);
-        self.most_in_an_hour = self.most_in_an_hour.max(other.most_in_an_hour);
-        self.further_pages += other.further_pages;
-        self.twice += other.twice;
     }
 }
 

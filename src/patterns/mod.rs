@@ -3,15 +3,17 @@
 //!
 //! Each pattern is attributed to a row of the ledger, so that rules can use it like any other number.
 
-pub mod chain;
-pub mod herd;
-pub mod informer;
-pub mod polling;
-pub mod restarts;
-pub mod running;
+mod chain;
+mod herd;
+mod informer;
+mod pattern;
+mod polling;
+mod restarts;
+mod running;
 #[cfg(test)]
 mod tests;
-pub mod watching;
+mod time;
+mod watching;
 
 use compact_str::CompactString;
 use hashbrown::HashMap;
@@ -19,64 +21,19 @@ use hashbrown::hash_map::Entry;
 use rayon::prelude::*;
 use rustc_hash::FxBuildHasher;
 
-pub use chain::Chains;
-pub use herd::{Herds, ListCost};
-pub use informer::Informers;
-pub use polling::Polling;
-pub use restarts::Restarts;
-use restarts::{PodRun, Process};
+pub use pattern::{Chains, Herd, Herds, Informers, ListCost, Pattern, Poller, Polling, Restarts, Watching};
 pub use running::Running;
-pub use watching::Watching;
+
+use pattern::ShapePatterns;
+use restarts::{PodRun, Process};
 
 use crate::ledger::instance_histories::HistoryEntry;
 use crate::ledger::instance_histories::InstanceHistories;
 use crate::ledger::{Followed, HistoriesByKind, InstanceHistory, Merge};
 
-/// One second in microseconds.
-pub(crate) const SECOND: i64 = 1_000_000;
-
 /// Identifies the row of a pattern by three hashes: of its client, of its product and of its request shape
 /// ([`crate::ledger::instance_histories::shape_hash_of`]).
 pub type PatternKey = (u64, u64, u32);
-
-/// The patterns in the requests of one row.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Pattern {
-    /// The number of instances that sent the requests.
-    pub instances: u64,
-    /// LISTs that a WATCH follows.
-    pub informers: Informers,
-    /// Repeated reads without a WATCH.
-    pub polling: Polling,
-    /// LISTs that many instances send at once.
-    pub herds: Herds,
-    /// Paginated LISTs.
-    pub chains: Chains,
-    /// Durations and overlaps of watches.
-    pub watching: Watching,
-    /// Starts of processes, and their open watches.
-    pub restarts: Restarts,
-}
-
-impl Merge for Pattern {
-    fn merge(&mut self, other: Self) {
-        self.merge_from(&other);
-    }
-}
-
-impl Pattern {
-    /// As [`Merge::merge`], by reference.
-    pub fn merge_from(&mut self, other: &Self) {
-        // The two rows may share instances, so the sum would be too high.
-        self.instances = self.instances.max(other.instances);
-        self.informers.merge(other.informers);
-        self.polling.merge_from(&other.polling);
-        self.herds.merge_from(&other.herds);
-        self.chains.merge(other.chains);
-        self.watching.merge(other.watching);
-        self.restarts.merge(other.restarts);
-    }
-}
 
 /// One LIST of a collection, or one page of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -277,42 +234,8 @@ impl InstanceRecords {
     }
 }
 
-/// The largest number of timestamps within an hour. The timestamps must be sorted.
-pub(crate) fn most_in_an_hour(instants: impl Iterator<Item = i64>) -> u64 {
-    let instants: Vec<i64> = instants.collect();
-    let until = |from: &i64| instants.partition_point(|at| *at < from + 3_600 * SECOND);
-    instants.iter().enumerate().map(|(first, from)| (until(from) - first) as u64).max().unwrap_or(0)
-}
-
 fn same_client(a: &InstanceRecords, b: &InstanceRecords) -> bool {
     a.client() == b.client()
-}
-
-/// The patterns of one product of a client, by request shape.
-#[derive(Debug, Default)]
-pub(crate) struct ShapePatterns(HashMap<u32, Box<Pattern>, FxBuildHasher>);
-
-impl ShapePatterns {
-    pub(crate) fn pattern(&mut self, ask: u32) -> &mut Pattern {
-        self.0.entry(ask).or_default()
-    }
-
-    /// Adds the patterns of other instances of the same product of the same client.
-    fn add(mut self, other: Self) -> Self {
-        for (ask, pattern) in other.0 {
-            match self.0.entry(ask) {
-                Entry::Vacant(free) => drop(free.insert(pattern)),
-                Entry::Occupied(mut own) => {
-                    let instances = own.get().instances + pattern.instances;
-                    let polling = own.get().polling.instances + pattern.polling.instances;
-                    own.get_mut().merge(*pattern);
-                    own.get_mut().instances = instances;
-                    own.get_mut().polling.instances = polling;
-                }
-            }
-        }
-        self
-    }
 }
 
 /// The minimum number of instances for each parallel task.

@@ -6,8 +6,9 @@ use rustc_hash::FxBuildHasher;
 
 use super::chain::Read;
 use super::informer::{Cause, ReadRole};
+use super::pattern::{Restarts, ShapePatterns};
+use super::time::{SECOND, most_in_an_hour};
 use super::watching::Watch;
-use super::{SECOND, ShapePatterns, most_in_an_hour};
 use crate::k8s::pod_name;
 use crate::ledger::Merge;
 use crate::ledger::instance_histories::ResponseClass;
@@ -35,34 +36,6 @@ const SETTLED: i64 = 15 * SECOND;
 const REPLACED: u64 = 8;
 /// For each pod that runs at the same time, a `ReplicaSet` must also have at least this many pods within an hour.
 const REPLACED_EACH: u64 = 5;
-
-/// Restarts and open watches of processes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Restarts {
-    /// The largest number of starts of one instance within an hour.
-    pub most_starts: u64,
-    /// The number of informers in the largest start of that instance.
-    pub informers: u64,
-    /// As `most_starts`, but assumes that watches without an end in the log ended before the next start.
-    pub most_unended_starts: u64,
-    /// Instances with three or more starts within an hour.
-    pub instances: u64,
-    /// The largest number of pods of one `ReplicaSet` that replaced each other.
-    pub replaced_pods: u64,
-    /// The largest number of watches that one instance had open at the same time.
-    pub most_open: u64,
-}
-
-impl Merge for Restarts {
-    fn merge(&mut self, other: Self) {
-        let starts = |restarts: &Self| (restarts.most_starts, restarts.informers);
-        (self.most_starts, self.informers) = starts(self).max(starts(&other));
-        self.most_unended_starts = self.most_unended_starts.max(other.most_unended_starts);
-        self.instances += other.instances;
-        self.replaced_pods = self.replaced_pods.max(other.replaced_pods);
-        self.most_open = self.most_open.max(other.most_open);
-    }
-}
 
 /// The start of an informer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

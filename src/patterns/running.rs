@@ -4,7 +4,7 @@ use compact_str::CompactString;
 use hashbrown::{HashMap, HashSet};
 use rustc_hash::FxBuildHasher;
 
-use super::SECOND;
+use super::time::SECOND;
 use crate::k8s::pod_name;
 use crate::ledger::InstanceHistory;
 use crate::ledger::instance_histories::RequestKind;

@@ -1,5 +1,6 @@
 //! Tests with small hand-written histories.
 
+use super::time::SECOND;
 use super::*;
 use crate::ledger::instance_histories::{RequestKind, ResponseClass};
 use crate::requests::{Instance, InstanceKind};

@@ -2,8 +2,8 @@
 
 use compact_str::CompactString;
 
-use super::informer::START;
-use super::{SECOND, ShapePatterns, most_in_an_hour};
+use super::pattern::{ShapePatterns, Watching};
+use super::time::{SECOND, START, most_in_an_hour};
 use crate::ledger::Merge;
 use crate::ledger::instance_histories::{HistoryEntry, RequestKind, ResponseClass};
 use crate::requests::Instance;
@@ -73,42 +73,6 @@ pub fn watches(entries: &[HistoryEntry]) -> Vec<Watch> {
         watch.gone = watch.end.or(begins.get(next).copied());
     }
     watches
-}
-
-/// Durations and overlaps of the watches in one row.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Watching {
-    pub watches: u64,
-    /// Watches with an end in the log.
-    pub ended: u64,
-    /// Watches that were served and ended within [`SHORT`].
-    pub short: u64,
-    /// The largest number of short watches of one collection by one instance.
-    pub most_short: u64,
-    /// The largest number of short watches of one collection by one instance within an hour.
-    pub most_short_in_an_hour: u64,
-    /// Watches that overlap another watch of the same collection by the same instance.
-    pub beside: u64,
-    /// The largest number of watches of one collection that one instance has open at the same time.
-    pub most_at_once: u64,
-    /// Instances with parallel watches.
-    pub doubled_instances: u64,
-    /// Refused watches with `sendInitialEvents` that a LIST follows.
-    pub fallbacks: u64,
-}
-
-impl Merge for Watching {
-    fn merge(&mut self, other: Self) {
-        self.watches += other.watches;
-        self.ended += other.ended;
-        self.short += other.short;
-        self.most_short = self.most_short.max(other.most_short);
-        self.most_short_in_an_hour = self.most_short_in_an_hour.max(other.most_short_in_an_hour);
-        self.beside += other.beside;
-        self.most_at_once = self.most_at_once.max(other.most_at_once);
-        self.doubled_instances += other.doubled_instances;
-        self.fallbacks += other.fallbacks;
-    }
 }
 
 /// Adds the watches of one target.

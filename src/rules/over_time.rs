@@ -8,9 +8,7 @@ use super::value::Kind::{Double, Int, Text};
 use super::value::{Value, Variable};
 use crate::k8s::timestamp;
 use crate::ledger::Histogram;
-use crate::patterns::Pattern;
-use crate::patterns::herd::{Herd, ListCost};
-use crate::patterns::polling::{Poller, Polling};
+use crate::patterns::{Herd, ListCost, Pattern, Poller, Polling};
 
 fn greatest(group: &Group<'_>) -> Option<Herd> {
     group.pattern().herds.greatest.first().copied()

@@ -8,6 +8,7 @@ use regex::Regex;
 /// A module by the segments of its path in the crate.
 pub type Module = Vec<String>;
 
+static TESTS: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"#\[cfg\(test\)\]\nmod \w+ \{").expect("valid"));
 static COMMENTS: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"//[^\n]*").expect("valid"));
 static PATH_STARTS: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(^|[^\w:])((?:crate|super|self)::|[a-z]\w*::)").expect("valid"));
@@ -16,7 +17,7 @@ static REEXPORTS: LazyLock<Regex> =
 
 /// The part of a source before its tests, without comments.
 fn code(source: &str) -> String {
-    let code = source.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+    let code = TESTS.split(source).next().unwrap_or_default();
     COMMENTS.replace_all(code, "").into_owned()
 }
 

@@ -1,0 +1,67 @@
+//! The rows of a product, complete with the events before the end of requests.
+
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+use super::{Merge, Product, Row};
+use crate::requests::{RowKey, StatusClass};
+
+/// The rows of a product, after the events of [`EventsBeforeEnd`] were added to them.
+#[derive(Debug, Default)]
+pub struct ProductRows {
+    /// Sorted by number of requests, largest first.
+    pub rows: Vec<(RowKey, Box<Row>)>,
+    /// The sum of all evicted rows; `None` if no row was evicted.
+    pub overflow: Option<Box<Row>>,
+}
+
+impl ProductRows {
+    /// Adds the events of each key to the rows with this key. A key without a row gets a new row: its requests did not
+    /// end in the log, or they ended as another user. With `received_only`, no request ended, so all rows are new.
+    #[must_use]
+    pub fn of(product: Product, received_only: bool) -> Self {
+        let Product { rows, begun, .. } = product;
+        let (rows, overflow) = rows.into_parts();
+        let mut rows: Vec<(RowKey, Box<Row>)> =
+            rows.into_iter().map(|(row_key, row)| (row_key, Box::new(row.into_inner()))).collect();
+        let mut overflow: Option<Box<Row>> = overflow.map(|row| Box::new(row.into_inner()));
+        let by_requests = |rows: &mut Vec<(RowKey, Box<Row>)>| {
+            rows.sort_by_cached_key(|(row_key, row)| {
+                (std::cmp::Reverse(row.requests(received_only)), row_key.stable_hash())
+            });
+        };
+        by_requests(&mut rows);
+        let mut by_shape: HashMap<u64, Vec<usize>, FxBuildHasher> = HashMap::default();
+        for (at, (row_key, _)) in rows.iter().enumerate() {
+            by_shape.entry(begun_hash(row_key)).or_default().push(at);
+        }
+        let (begun, rest_begun) = begun.into_parts();
+        let known = rows.len();
+        for (row_key, begun) in begun {
+            let begun = begun.into_inner();
+            let hash = begun_hash(&row_key);
+            let folded = || by_shape.get(&begun_hash(&row_key.without_names()));
+            match (by_shape.get(&hash).or_else(folded), &mut overflow) {
+                (Some(of_shape), _) => begun.give(&mut rows[..known], of_shape),
+                // The ended requests with this key may be in the overflow row.
+                (None, Some(overflow)) => begun.give_to(overflow),
+                (None, None) => rows.push((row_key, begun.into_row())),
+            }
+        }
+        if let Some(begun) = rest_begun {
+            let (begun, overflow) = (begun.into_inner(), overflow.get_or_insert_default());
+            if received_only {
+                overflow.merge(begun.into_row());
+            } else {
+                begun.give_to(overflow);
+            }
+        }
+        by_requests(&mut rows);
+        Self { rows, overflow }
+    }
+}
+
+/// The hash of the row key without the response class.
+fn begun_hash(row_key: &RowKey) -> u64 {
+    RowKey { status_class: StatusClass::Served, ..row_key.clone() }.stable_hash()
+}
