@@ -183,15 +183,8 @@ fn texts_are_in_plain_words() {
 }
 
 /// The number of files per room that import each other in a circle. Numbers may only decrease; the goal is 0.
-const IN_CIRCLES: [(&str, usize); 7] = [
-    ("apiserver", 4),
-    ("decode", 7),
-    ("judged", 7),
-    ("pipeline", 4),
-    ("requests", 7),
-    ("rules", 25),
-    ("version", 5),
-];
+const IN_CIRCLES: [(&str, usize); 5] =
+    [("apiserver", 4), ("decode", 7), ("pipeline", 4), ("requests", 7), ("version", 5)];
 
 fn module(path: &Path) -> Module {
     let path = path.with_extension("");

@@ -10,7 +10,7 @@ use std::process::Command;
 use kubetoll::apiserver::Reason;
 use kubetoll::decode::Envelope;
 use kubetoll::render::{products, rules::markdown};
-use kubetoll::rules::{FileErrors, Policy, Rule, RuleSet, schema};
+use kubetoll::rules::{FileErrors, Policy, RuleSet, parse_rule, schema};
 
 /// Formats of the input, as the report and `--input-format` name them.
 fn formats() -> [&'static str; Envelope::ALL.len()] {
@@ -153,7 +153,7 @@ fn the_example_of_a_rule_is_one() {
     let example =
         yaml("docs/rules/README.md").into_iter().find(|block| block.contains("\nid: ")).expect("a rule");
     let mut errors = FileErrors::default();
-    let rule = Rule::parse("docs/rules/README.md", &example, &mut errors);
+    let rule = parse_rule("docs/rules/README.md", &example, &mut errors);
     assert!(rule.is_some(), "{errors}");
     let rule = rule.expect("it is");
     let rules = RuleSet::embedded();

@@ -17,7 +17,7 @@ use kubetoll::rules::group::{ClientTotals, Group};
 use kubetoll::rules::names::{Root, VariableRef};
 use kubetoll::rules::stats::STATS;
 use kubetoll::rules::value::Value;
-use kubetoll::rules::{FileErrors, Rule, RuleSet, judge};
+use kubetoll::rules::{FileErrors, Rule, RuleSet, judge, parse_rule};
 use kubetoll::version::Doubt;
 use serde_json::json;
 
@@ -205,7 +205,7 @@ fn cached_conditions_equal_uncached_evaluation() {
 
 fn rule(text: &str) -> Rule {
     let mut errors = FileErrors::default();
-    Rule::parse("test.yaml", text, &mut errors).unwrap_or_else(|| panic!("{errors}"))
+    parse_rule("test.yaml", text, &mut errors).unwrap_or_else(|| panic!("{errors}"))
 }
 
 /// A rule that finds everything.

@@ -7,7 +7,7 @@ use compact_str::CompactString;
 
 use super::{ShapeKey, ShapeSummary};
 use crate::k8s::Library;
-use crate::k8s::identity::service_account;
+use crate::k8s::identity::{self, service_account};
 use crate::k8s::pod_name::is_cron_job_pod;
 use crate::ledger::{ClientKey, DistinctSet};
 use crate::patterns::Running;
@@ -73,6 +73,17 @@ impl ClientSummary {
                 format!("{identity} ({address} address)")
             }
             Some(key) => key.identity.to_string(),
+        }
+    }
+
+    /// Returns a client's short name, such as `namespace/name` for a ServiceAccount.
+    #[must_use]
+    pub fn short_name(&self) -> String {
+        let identity = self.identity();
+        let base = identity::short_name(self.kind(), &identity);
+        match self.impersonated_by() {
+            Some(real) => format!("{base} (by {real})"),
+            None => base.into_owned(),
         }
     }
 

@@ -4,74 +4,69 @@ mod under_way;
 
 pub use under_way::{ListUnderWay, Matched, Nearness, SLACK, SlowRead, SlowReads, under_way};
 
-use super::{ClientSummary, JudgedClients, ProductRow, ShapeKey, ShapeSummary};
-use crate::apiserver::options::{Narrows, Selector, Single};
-use crate::apiserver::{ParsedTarget, ServedFrom};
-use crate::k8s::{Scope, Verb};
+use super::client_summary::ClientSummary;
+use super::key::ShapeKey;
+use super::shape_summary::{ProductRow, ShapeSummary};
+use crate::apiserver::ParsedTarget;
+use crate::apiserver::options::{Narrows, Selector};
+use crate::k8s::Scope;
 use crate::ledger::etcd::SlowRange;
 use crate::ledger::{Exemplar, Row};
 use crate::patterns::ListInterval;
 use crate::requests::namespace::{self, namespace_hash};
 
-impl JudgedClients {
-    /// Matches slow reads of etcd to the clients' LISTs.
-    pub fn match_slow_reads<'a>(&mut self, ranges: impl Iterator<Item = &'a SlowRange>) {
-        let (matched, mut of_rows) = under_way(ranges, self.lists_under_way());
-        self.slow_reads = matched;
-        let entries = self.clients.iter_mut().flat_map(|client| client.entries.values_mut());
-        for (index, one) in entries.flat_map(|entry| &mut entry.rows).enumerate() {
-            one.slow_reads = of_rows.remove(&index).unwrap_or_default().into();
-        }
+/// Matches slow reads of etcd to the clients' LISTs.
+pub(super) fn match_slow_reads<'a>(
+    clients: &mut [ClientSummary],
+    ranges: impl Iterator<Item = &'a SlowRange>,
+) -> Matched {
+    let (matched, mut of_rows) = under_way(ranges, lists_under_way(clients));
+    let entries = clients.iter_mut().flat_map(|client| client.entries.values_mut());
+    for (index, one) in entries.flat_map(|entry| &mut entry.rows).enumerate() {
+        one.slow_reads = of_rows.remove(&index).unwrap_or_default().into();
     }
+    matched
+}
 
-    /// The LISTs that may have read a collection from etcd, one by one. They come from instances with a history, and
-    /// from the costliest requests of each row.
-    fn lists_under_way(&self) -> impl Iterator<Item = ListUnderWay<'_>> {
-        let rows =
-            self.clients.iter().enumerate().flat_map(|(index, client)| {
-                rows(client).map(move |(key, entry, one)| (index, key, entry, one))
-            });
-        // Enumerate before the filter, because the index counts all rows.
-        let readers = rows.enumerate().filter(|(_, (_, key, entry, _))| reads_collections(key, entry));
-        readers.flat_map(|(row, (client, key, entry, one))| {
-            let resource = key.resource.as_deref().unwrap_or_default();
-            let options = entry.request_shape.as_ref().map(|shape| shape.options);
-            let limit = options.map(|options| options.limit);
-            let selects = options.is_some_and(|options| {
-                [options.label_selector, options.field_selector].contains(&Selector::Some)
-            });
-            let in_namespace = key.scope.map(|scope| {
-                scope == Scope::Namespace
-                    || options.is_some_and(|options| options.narrows == Narrows::ToNamespace)
-                        && key.kube_version.at_least(27, 0)
-            });
-            let costliest = exemplars(&one.row).filter_map(listed);
-            one.lists.iter().copied().chain(costliest).map(move |list| ListUnderWay {
-                client,
-                row,
-                resource,
-                from: list.from,
-                to: list.to,
-                in_namespace,
-                namespace: list.namespace,
-                limit,
-                selects,
-            })
+/// The LISTs that may have read a collection from etcd, one by one. They come from instances with a history, and
+/// from the costliest requests of each row.
+fn lists_under_way(clients: &[ClientSummary]) -> impl Iterator<Item = ListUnderWay<'_>> {
+    let rows = clients
+        .iter()
+        .enumerate()
+        .flat_map(|(index, client)| rows(client).map(move |(key, entry, one)| (index, key, entry, one)));
+    // Enumerate before the filter, because the index counts all rows.
+    let readers = rows.enumerate().filter(|(_, (_, key, entry, _))| entry.may_read_collection(key));
+    readers.flat_map(|(row, (client, key, entry, one))| {
+        let resource = key.resource.as_deref().unwrap_or_default();
+        let options = entry.request_shape.as_ref().map(|shape| shape.options);
+        let limit = options.map(|options| options.limit);
+        let selects = options.is_some_and(|options| {
+            [options.label_selector, options.field_selector].contains(&Selector::Some)
+        });
+        let in_namespace = key.scope.map(|scope| {
+            scope == Scope::Namespace
+                || options.is_some_and(|options| options.narrows == Narrows::ToNamespace)
+                    && key.kube_version.at_least(27, 0)
+        });
+        let costliest = exemplars(&one.row).filter_map(listed);
+        one.lists.iter().copied().chain(costliest).map(move |list| ListUnderWay {
+            client,
+            row,
+            resource,
+            from: list.from,
+            to: list.to,
+            in_namespace,
+            namespace: list.namespace,
+            limit,
+            selects,
         })
-    }
+    })
 }
 
 fn rows(client: &ClientSummary) -> impl Iterator<Item = (&ShapeKey, &ShapeSummary, &ProductRow)> {
     let entries = client.entries.iter();
     entries.flat_map(|(key, entry)| entry.rows.iter().map(move |one| (&**key, entry, one)))
-}
-
-/// Whether such requests may read a collection from etcd.
-pub(super) fn reads_collections(key: &ShapeKey, entry: &ShapeSummary) -> bool {
-    let one_key = entry.request_shape.as_ref().is_some_and(|shape| shape.options.single == Single::Key);
-    key.verb == Some(Verb::List)
-        && matches!(key.served_from, ServedFrom::Etcd | ServedFrom::Depends)
-        && !one_key
 }
 
 fn listed(exemplar: &Exemplar) -> Option<ListInterval> {

@@ -4,8 +4,11 @@ use std::sync::Arc;
 
 use compact_str::CompactString;
 
-use super::{Agreement, etcd};
-use crate::apiserver::{Certainty, RequestShape, Verdict};
+use super::agreement::Agreement;
+use super::etcd::SlowRead;
+use super::key::ShapeKey;
+use crate::apiserver::options::Single;
+use crate::apiserver::{Certainty, RequestShape, ServedFrom, Verdict};
 use crate::cost::{Cost, Minutes, Work, page_limit};
 use crate::k8s::Verb;
 use crate::ledger::{Merge, Row};
@@ -44,7 +47,7 @@ pub struct ProductRow {
     /// The LISTs of instances with a history. Empty without etcd's log.
     pub lists: Vec<ListInterval>,
     /// The slow reads in etcd's log that overlap these LISTs.
-    pub slow_reads: Box<[etcd::SlowRead]>,
+    pub slow_reads: Box<[SlowRead]>,
     /// The cost of the requests; `None` without an inventory.
     pub cost: Option<Box<Cost>>,
     /// The cost by the minute in which requests began. `None` without an inventory, or if the requests cost nothing.
@@ -57,6 +60,14 @@ impl ShapeSummary {
     pub fn page_limit(&self) -> Option<u64> {
         let shape = self.request_shape.as_ref().filter(|shape| shape.verb == Verb::List)?;
         page_limit(&shape.options, &self.verdict?)
+    }
+
+    /// Whether such requests may read a collection from etcd.
+    pub(super) fn may_read_collection(&self, key: &ShapeKey) -> bool {
+        let one_key = self.request_shape.as_ref().is_some_and(|shape| shape.options.single == Single::Key);
+        key.verb == Some(Verb::List)
+            && matches!(key.served_from, ServedFrom::Etcd | ServedFrom::Depends)
+            && !one_key
     }
 
     /// The number of RequestReceived events, and the number of ended requests.

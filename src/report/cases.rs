@@ -28,12 +28,12 @@ use self::causes::{Cause, cause, causes, is_on_log};
 use crate::apiserver::ServedFrom;
 use crate::judged::{ClientSummary, JudgedClients, Load};
 use crate::k8s::{Scope, Verb};
+use crate::rules::Severity;
 use crate::rules::facts::RowFacts;
 use crate::rules::group::Group;
 use crate::rules::hits::HitRef;
 use crate::rules::programs::{self, ProgramName};
 use crate::rules::sources::ClientSource;
-use crate::rules::{Severity, client_name};
 
 /// Limit of the members that a case names.
 const MAX_NAMED: usize = 3;
@@ -309,7 +309,7 @@ fn named(
 ) -> (String, &'static str) {
     let summary = &judged_clients.clients[first.client];
     if members.len() == 1 {
-        return (client_name(summary), "client");
+        return (summary.short_name(), "client");
     }
     let product = first.group.leading().product;
     if first.is_on_log {
@@ -331,7 +331,7 @@ fn worst(causes: &[Cause<'_, '_>], judged_clients: &JudgedClients) -> Vec<Member
             let Some(client) = index.get(&std::ptr::from_ref(facts.client)) else { continue };
             let member = by_client.entry(*client).or_insert_with(|| Member {
                 client: facts.client.identity(),
-                name: client_name(facts.client),
+                name: facts.client.short_name(),
                 severity: cause.severity,
                 requests: 0,
                 load: Load::default(),

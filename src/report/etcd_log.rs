@@ -12,7 +12,6 @@ use crate::judged::etcd::{Nearness, SLACK, SlowReads};
 use crate::k8s::timestamp::format_micros;
 use crate::ledger::etcd::{Amount, EtcdKind, Slow, SlowKey, WorstRequest};
 use crate::ledger::{EtcdLog, InputCounts};
-use crate::rules::client_name;
 
 /// The name for the sum of the errors beyond the limit.
 const OTHER_ERRORS: &str = "(other errors)";
@@ -164,7 +163,7 @@ impl Etcd<'_> {
                     of_worst,
                     v1::EtcdClient {
                         client: summary.identity(),
-                        name: client_name(summary),
+                        name: summary.short_name(),
                         of_worst: of_worst.map(|nearness| nearness.as_str().to_owned()),
                         slow: self.slow(name, &matched.count(reads)?),
                     },

@@ -215,7 +215,7 @@ fn who(summary: &ClientSummary, finding: &rules::Finding, rule: &str) -> v1::Who
     let service_account = summary.service_account().filter(|_| program.is_none());
     let impersonated_by = summary.impersonated_by().filter(|_| program.is_none());
     v1::Who {
-        name: program.map_or_else(|| rules::client_name(summary), |program| program.sentence.clone()),
+        name: program.map_or_else(|| summary.short_name(), |program| program.sentence.clone()),
         program: program.map(|program| v1::Program { name: program.short.clone(), clients: program.clients }),
         kind: summary.kind(),
         service_account: service_account

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use cel::common::ast::{Expr, IdedExpr, LiteralValue, SourceInfo, operators};
 
+use super::check_error::CheckError;
 use super::names::{Root, VariableRef, VariableScope};
 use super::native::NativeExpr;
 use super::types::Check;
@@ -52,14 +53,6 @@ impl Runnable {
     fn new(cel: &IdedExpr, scope: &VariableScope<'_>) -> Self {
         Self { native: NativeExpr::new(cel, scope), cel: cel.clone() }
     }
-}
-
-/// An error in a condition or text of a rule.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CheckError {
-    /// Offset in bytes from the start of the condition or text.
-    pub offset: usize,
-    pub message: String,
 }
 
 impl Condition {

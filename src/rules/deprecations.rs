@@ -1,7 +1,6 @@
 //! The `stats.*` variables about deprecated API versions.
 
-use super::group::Group;
-use super::stats::GroupGetter;
+use super::group::{Group, GroupGetter};
 use super::value::Kind::{Int, Text};
 use super::value::{Value, Variable};
 use crate::ledger::Deprecated;

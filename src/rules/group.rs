@@ -9,6 +9,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::facts::RowFacts;
 use super::programs::Program;
+use super::value::Value;
 use crate::cost::{Cost, CostBasis, ShapeCost};
 use crate::judged::etcd::SlowReads;
 use crate::judged::{self, ClientSummary, JudgedClients, ShapeKey};
@@ -157,6 +158,9 @@ pub struct Group<'a> {
     cost: OnceCell<Cost>,
     in_step: OnceCell<InStep<'a>>,
 }
+
+/// A function that returns the value of a variable for a group.
+pub type GroupGetter = for<'r, 'a> fn(&'r Group<'a>) -> Value<'r>;
 
 impl<'a> Group<'a> {
     /// Creates a group of rows of one client. Rows with the same number of requests keep their order, so that the

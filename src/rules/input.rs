@@ -5,7 +5,6 @@ use std::cmp::Reverse;
 use super::group::{ClientTotals, is_write};
 use super::value::Kind::{Bool, Double, Int, Text};
 use super::value::{Value, Variable};
-use super::write::client_name;
 use crate::apiserver::{ServedFrom, Target};
 use crate::decode::SkipReason;
 use crate::judged::{ClientSummary, JudgedClients, ShapeKey};
@@ -90,7 +89,7 @@ impl EtcdWrites {
         let all: u64 = writers.iter().map(|(writes, _)| writes).sum();
         let percent = |writes: u64| (writes * 100 + all / 2) / all.max(1);
         let mut named: Vec<(u64, String)> =
-            writers.into_iter().map(|(writes, client)| (writes, client_name(client))).collect();
+            writers.into_iter().map(|(writes, client)| (writes, client.short_name())).collect();
         named.sort_unstable_by(|a, b| (Reverse(a.0), &a.1).cmp(&(Reverse(b.0), &b.1)));
         let share = |writes: u64| match percent(writes) {
             0 => "<1 %".to_owned(),

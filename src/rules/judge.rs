@@ -8,18 +8,18 @@ use rayon::prelude::*;
 use rustc_hash::FxBuildHasher;
 
 use super::condition::{Condition, Conjunct};
-use super::facts::{CLIENT, REQUEST, RowFacts, SERVER};
+use super::facts::RowFacts;
 use super::gates::{self, Gates, RequestGate, Worst};
 use super::group::Group;
 use super::hits::HitRef;
 use super::input::{INPUT, InputFacts};
 use super::matching::{Matcher, Memo};
-use super::names::{Root, VariableRef, threshold_kind};
+use super::names::{Root, VariableRef, threshold_value};
 use super::programs::ProgramRow;
 use super::rows::{Rows, fact};
 use super::rule::{Rule, Severity};
 use super::stats::STATS;
-use super::value::{Kind, Value};
+use super::value::Value;
 use super::write;
 use super::{Finding, Suppression};
 use crate::apiserver::resources::OTHER;
@@ -213,23 +213,6 @@ impl Hit<'_> {
     }
 }
 
-/// Returns the part of a variable's name after the dot.
-pub(super) fn word(name: VariableRef, rule: &Rule) -> String {
-    match name.root {
-        Root::Client => CLIENT[name.index].name.to_owned(),
-        Root::Request => REQUEST[name.index].name.to_owned(),
-        Root::Server => SERVER[name.index].name.to_owned(),
-        Root::Stats => STATS[name.index].name.to_owned(),
-        Root::Input => INPUT[name.index].name.to_owned(),
-        Root::Threshold => rule.thresholds[name.index].0.clone(),
-    }
-}
-
-#[allow(clippy::cast_possible_truncation, reason = "whole numbers of a rule file come from an i64")]
-pub(super) fn threshold(value: f64) -> Value<'static> {
-    if threshold_kind(value) == Kind::Int { Value::Int(value as i64) } else { Value::Double(value) }
-}
-
 struct RuleRun<'r, 'a> {
     rule: &'r Rule,
     rows: &'r Rows<'a>,
@@ -246,7 +229,7 @@ struct Levels {
 impl<'r> RuleRun<'r, '_> {
     fn judge_input(&mut self, input: &InputFacts) {
         let value = |name: VariableRef| match name.root {
-            Root::Threshold => threshold(self.rule.thresholds[name.index].1),
+            Root::Threshold => threshold_value(self.rule.thresholds[name.index].1),
             _ => (INPUT[name.index].get)(input),
         };
         let mut held = None;
@@ -407,7 +390,7 @@ impl<'r> RuleRun<'r, '_> {
 
     fn run_conjunct(&mut self, part: &Conjunct, values: &[Value<'_>]) -> Result<bool, String> {
         self.found.runs += 1;
-        part.evaluate(values, |name| word(name, self.rule))
+        part.evaluate(values, |name| name.name(&self.rule.thresholds).to_owned())
     }
 
     fn fail(&mut self, source: &str, error: &str) {
@@ -419,7 +402,7 @@ impl<'r> RuleRun<'r, '_> {
 
     fn run(&mut self, condition: &Condition, values: &[Value<'_>]) -> bool {
         self.found.runs += 1;
-        let result = condition.evaluate(values, |name| word(name, self.rule));
+        let result = condition.evaluate(values, |name| name.name(&self.rule.thresholds).to_owned());
         result.unwrap_or_else(|error| {
             self.fail(&condition.source, &error);
             false

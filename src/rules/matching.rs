@@ -8,7 +8,8 @@ use rustc_hash::FxBuildHasher;
 
 use super::condition::{Condition, Conjunct};
 use super::facts::RowFacts;
-use super::rows::{FactColumn, FactKey, RowIds, Rows, fact};
+use super::row_ids::RowIds;
+use super::rows::{FactColumn, FactKey, Rows, fact};
 use super::value::Value;
 
 /// CEL's results, cached by the values of the variables.

@@ -2,8 +2,12 @@
 //!
 //! [`rule_file`] reads `rules/<name>.yaml`, and [`rule`] is the checked rule. [`set`] collects the rules of a run.
 //! [`names`] lists the variables that they may use. [`judge`] evaluates them.
+//!
+//! Imports go one way. Judging uses findings, findings use policies and rules, and rules use conditions and texts.
+//! Conditions and texts use variables, variables use groups of rows, and groups use the facts of a row.
 
-mod checked;
+mod check_error;
+mod client_pattern;
 pub mod condition;
 mod deprecations;
 pub mod facts;
@@ -23,8 +27,10 @@ pub mod permission;
 pub mod policy;
 pub mod programs;
 pub mod rivals;
+mod row_ids;
 mod rows;
 pub mod rule;
+mod rule_checker;
 pub mod rule_file;
 pub mod schema;
 pub mod set;
@@ -42,5 +48,5 @@ pub use gates::{GateRequests, Gates, RuleFindings, Worst};
 pub use judge::{FindingsOnClient, RuleResults, judge, judge_some};
 pub use policy::{Policy, Suppression};
 pub use rule::{Rule, Severity};
+pub use rule_checker::parse_rule;
 pub use set::{BadRules, RuleSet};
-pub use write::client_name;

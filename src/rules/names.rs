@@ -3,7 +3,7 @@
 use super::facts::{CLIENT, REQUEST, SERVER};
 use super::input::INPUT;
 use super::stats::STATS;
-use super::value::Kind;
+use super::value::{Kind, Value};
 
 /// The part of a variable before the dot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -75,6 +75,20 @@ pub struct VariableRef {
     pub index: usize,
 }
 
+impl VariableRef {
+    /// Returns the part of the name after the dot. `thresholds` are those of the rule.
+    pub(super) fn name(self, thresholds: &[(String, f64)]) -> &str {
+        match self.root {
+            Root::Client => CLIENT[self.index].name,
+            Root::Request => REQUEST[self.index].name,
+            Root::Server => SERVER[self.index].name,
+            Root::Stats => STATS[self.index].name,
+            Root::Input => INPUT[self.index].name,
+            Root::Threshold => &thresholds[self.index].0,
+        }
+    }
+}
+
 /// The variables that a condition or a text may use.
 #[derive(Debug, Clone, Copy)]
 pub struct VariableScope<'a> {
@@ -117,4 +131,9 @@ impl VariableScope<'_> {
 #[must_use]
 pub fn threshold_kind(value: f64) -> Kind {
     if value.fract() == 0.0 { Kind::Int } else { Kind::Double }
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "whole numbers of a rule file come from an i64")]
+pub(super) fn threshold_value(value: f64) -> Value<'static> {
+    if threshold_kind(value) == Kind::Int { Value::Int(value as i64) } else { Value::Double(value) }
 }

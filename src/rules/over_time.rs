@@ -2,8 +2,7 @@
 //!
 //! They cover only the requests that kubetoll tracked over time. The report shows how many it did not track.
 
-use super::group::Group;
-use super::stats::GroupGetter;
+use super::group::{Group, GroupGetter};
 use super::value::Kind::{Double, Int, Text};
 use super::value::{Value, Variable};
 use crate::k8s::timestamp;

@@ -5,6 +5,7 @@ use std::path::Path;
 use chrono::NaiveDate;
 use regex::Regex;
 
+use super::client_pattern::matches_client;
 use super::error::{FileErrors, FilePosition, expected};
 use super::facts::RowFacts;
 use super::names::threshold_kind;
@@ -15,7 +16,6 @@ use super::sources::{self, ClientSource};
 use super::value::Kind;
 use super::yaml::{self, YamlNode, YamlValue};
 use crate::apiserver::features::known_names;
-use crate::judged::ClientSummary;
 use crate::k8s::{EtcdVersion, KubeVersion};
 use crate::requests::filter::pattern;
 
@@ -114,12 +114,6 @@ pub struct Policy {
     pub sources: Vec<ClientSource>,
 }
 
-/// Whether a pattern matches a client's identity. A ServiceAccount also matches as `namespace/name`.
-pub(super) fn is_client(pattern: &Regex, client: &ClientSummary) -> bool {
-    let name = client.service_account().map(|(namespace, name)| format!("{namespace}/{name}"));
-    pattern.is_match(&client.identity()) || name.is_some_and(|name| pattern.is_match(&name))
-}
-
 #[derive(Debug)]
 struct Setting {
     rule: String,
@@ -149,7 +143,7 @@ pub struct Suppression {
 impl Suppression {
     #[must_use]
     pub fn covers(&self, rule: &Rule, facts: &RowFacts<'_>) -> bool {
-        let client = |pattern: &Regex| is_client(pattern, facts.client);
+        let client = |pattern: &Regex| matches_client(pattern, facts.client);
         !self.is_expired
             && rule.is_selected_by(&self.rule)
             && self.client_pattern.as_ref().is_none_or(client)

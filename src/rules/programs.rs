@@ -18,7 +18,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::facts::RowFacts;
 use super::figures::count;
-use super::rows::RowIds;
+use super::row_ids::RowIds;
 use crate::judged::{ClientSummary, JudgedClients};
 use crate::k8s::Library;
 use crate::k8s::user_agent::is_default_name;

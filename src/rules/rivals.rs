@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 
 use super::figures;
 use super::group::Group;
-use super::write::client_name;
 
 /// The maximum number of clients in a text.
 const SHOWN: usize = 3;
@@ -46,7 +45,7 @@ pub fn find(group: &Group<'_>) -> Vec<Rival> {
             continue;
         }
         let client = &group.totals.judged.clients[writer.client];
-        let name = match client_name(client) {
+        let name = match client.short_name() {
             name if is_own => format!("{name} as {}", writer.product),
             name => name,
         };

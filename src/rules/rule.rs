@@ -3,21 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::checked::{CheckLevel, Checker};
 use super::condition::Condition;
-use super::error::{FileErrors, FilePosition};
+use super::error::FilePosition;
 use super::facts::{RowFacts, is_viewer};
-use super::judge::threshold;
-use super::names::Root;
-use super::rule_file::{Reader, read};
+use super::names::{Root, threshold_value};
 use super::text::Text;
 use super::value::Value;
-use super::yaml;
 use crate::judged::Job;
 use crate::k8s::Library;
-
-/// The stack size for parsing a rule, in bytes. The system allocates only the pages in use.
-const STACK: usize = 64 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Severity {
@@ -214,42 +207,8 @@ pub fn word_selects(word: &str, id: &str, name: &str) -> bool {
 }
 
 impl Rule {
-    /// Parses and checks a rule. If anything is wrong, adds to `errors` and returns `None`.
-    ///
-    /// # Panics
-    /// If the system cannot start a thread.
-    #[must_use]
-    pub fn parse(file: &str, source: &str, errors: &mut FileErrors) -> Option<Self> {
-        // CEL's parser needs much stack for each bracket before it reports too many of them.
-        std::thread::scope(|scope| {
-            let reading = std::thread::Builder::new()
-                .stack_size(STACK)
-                .spawn_scoped(scope, || Self::parse_here(file, source, CheckLevel::Full, errors))
-                .expect("the system can start a thread");
-            reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        })
-    }
-
-    /// Parses an embedded rule. A test checks all of them.
-    ///
-    /// # Panics
-    /// If the rule is invalid.
-    pub(super) fn parse_embedded(file: &str, source: &str) -> Self {
-        let mut errors = FileErrors::default();
-        Self::parse_here(file, source, CheckLevel::Embedded, &mut errors)
-            .unwrap_or_else(|| panic!("an embedded rule is invalid: {errors}"))
-    }
-
-    fn parse_here(file: &str, source: &str, level: CheckLevel, errors: &mut FileErrors) -> Option<Self> {
-        let before = errors.0.len();
-        let node = yaml::read(file, source, yaml::LONGEST, errors)?;
-        let written = read(node, &mut Reader { file, errors });
-        let rule = Checker { file, source, errors, level }.rule(written);
-        rule.filter(|_| errors.0.len() == before)
-    }
-
     pub fn threshold_values(&self) -> impl Iterator<Item = (&str, Value<'static>)> {
-        self.thresholds.iter().map(|(name, value)| (name.as_str(), threshold(*value)))
+        self.thresholds.iter().map(|(name, value)| (name.as_str(), threshold_value(*value)))
     }
 
     /// Returns the part of the id that related rules share: `KT1`.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::{FileErrors, FilePosition, expected};
 use super::rule::{Rule, is_family};
+use super::rule_checker::{parse_embedded_rule, parse_rule};
 
 /// The name and text of each embedded rule file; written by build.rs.
 const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/rules.in"));
@@ -50,7 +51,7 @@ impl RuleSet {
         // keep it.
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
         let parse = |part: &[(&str, &str)]| -> Vec<Rule> {
-            part.iter().map(|(file, text)| Rule::parse_embedded(file, text)).collect()
+            part.iter().map(|(file, text)| parse_embedded_rule(file, text)).collect()
         };
         let rules = std::thread::scope(|scope| {
             let parts = EMBEDDED.chunks(EMBEDDED.len().div_ceil(threads));
@@ -171,7 +172,7 @@ fn read_directory(directory: &Path, errors: &mut FileErrors) -> Result<Vec<Rule>
             errors.add(&file, FilePosition::START, "not valid UTF-8");
             continue;
         };
-        let Some(rule) = Rule::parse(&file, &text, errors) else { continue };
+        let Some(rule) = parse_rule(&file, &text, errors) else { continue };
         match rules.iter().find(|other| other.id == rule.id) {
             Some(other) => {
                 errors.add(
@@ -208,7 +209,7 @@ mod tests {
     fn embedded_rules_are_valid() {
         let mut errors = FileErrors::default();
         let rules: Vec<Rule> =
-            EMBEDDED.iter().filter_map(|(file, text)| Rule::parse(file, text, &mut errors)).collect();
+            EMBEDDED.iter().filter_map(|(file, text)| parse_rule(file, text, &mut errors)).collect();
         check_names(&rules, &mut errors);
         assert!(errors.0.is_empty(), "{errors}");
         for rule in &rules {
@@ -217,7 +218,7 @@ mod tests {
         }
         // A run parses embedded rules with another parser. Its result must be the same.
         for (checked, (file, text)) in rules.iter().zip(EMBEDDED) {
-            assert_eq!(parts(checked), parts(&Rule::parse_embedded(file, text)), "{file}");
+            assert_eq!(parts(checked), parts(&parse_embedded_rule(file, text)), "{file}");
         }
     }
 
@@ -230,7 +231,7 @@ mod tests {
     #[test]
     fn each_fix_begins_with_a_step() {
         for (file, text) in EMBEDDED {
-            let rule = Rule::parse_embedded(file, text);
+            let rule = parse_embedded_rule(file, text);
             for (_, text) in rule.fix.iter().flat_map(|fix| &fix.cases) {
                 // The placeholder `permission` begins with its own first step.
                 let mut step = text.source();

@@ -4,8 +4,8 @@ use std::path::{Component, Path};
 
 use regex::Regex;
 
+use super::client_pattern::matches_client;
 use super::error::FilePosition;
-use super::policy::is_client;
 use super::rule_file::{FileKey, Positioned, Reader};
 use super::yaml::{YamlNode, YamlValue};
 use crate::judged::ClientSummary;
@@ -44,7 +44,7 @@ impl ClientSource {
     /// Whether the entry matches a client.
     #[must_use]
     pub fn is_of(&self, client: &ClientSummary) -> bool {
-        is_client(&self.pattern, client)
+        matches_client(&self.pattern, client)
     }
 }
 

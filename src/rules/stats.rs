@@ -4,15 +4,12 @@ use std::sync::LazyLock;
 
 use super::deprecations::DEPRECATIONS;
 use super::facts::RowFacts;
-use super::group::{Companions, Group};
+use super::group::{Companions, Group, GroupGetter};
 use super::over_time::{COUNTS, TIMES};
 use super::value::Kind::{Bool, Double, Int, Text};
 use super::value::{Value, Variable};
 use crate::k8s::Scope;
 use crate::requests::stable_hash;
-
-/// A function that returns the value of a variable for a group.
-pub type GroupGetter = for<'r, 'a> fn(&'r Group<'a>) -> Value<'r>;
 
 /// One minute in microseconds.
 const MINUTE: i64 = 60_000_000;

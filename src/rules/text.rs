@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use minijinja::value::{Enumerator, Object, ObjectRepr};
 use minijinja::{Environment, UndefinedBehavior, Value};
 
-use super::condition::CheckError;
+use super::check_error::CheckError;
 use super::error::expected;
 use super::figures;
 use super::names::{Root, VariableScope};

@@ -4,7 +4,7 @@ use cel::common::ast::{
     CallExpr, ComprehensionExpr, Expr, IdedExpr, LiteralValue, SelectExpr, SourceInfo, operators,
 };
 
-use super::condition::CheckError;
+use super::check_error::CheckError;
 use super::error::expected;
 use super::names::{Root, VariableRef, VariableScope};
 use super::value::Kind;

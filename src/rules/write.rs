@@ -7,21 +7,19 @@ use minijinja::Value as Filled;
 
 use super::facts::{CLIENT, REQUEST, RowFacts, RowGetter, SERVER};
 use super::finding::{Finding, FindingVerdict, OnProgram};
-use super::group::Group;
+use super::group::{Group, GroupGetter};
 use super::input::{INPUT, InputFacts};
 use super::job_advice::job_advice;
-use super::judge::{threshold, word};
-use super::names::Root;
+use super::names::{Root, threshold_value};
 use super::permission::Permission;
 use super::rivals;
 use super::rows::fact;
 use super::rule::{Audience, Audiences, Fix, Rule, Severity};
-use super::stats::{self, OF_FAILURES, STATS, peak_mean_minutes};
+use super::stats::{OF_FAILURES, STATS, peak_mean_minutes};
 use super::text::{TemplateObject, Text, Values};
 use super::value::{Value, Variable};
 use crate::cost::CostBasis;
-use crate::judged::{ClientSummary, Job};
-use crate::k8s::identity::short_name;
+use crate::judged::Job;
 use crate::ledger::{Exemplar, Exemplars, Merge};
 use crate::products::{Product, RecognizedBy};
 
@@ -33,7 +31,7 @@ const USUAL: usize = 32;
 const SHOWN_AGENTS: usize = 3;
 
 /// [`STATS`] sorted by name, as the report lists them.
-static BY_NAME: LazyLock<Vec<Variable<stats::GroupGetter>>> = LazyLock::new(|| {
+static BY_NAME: LazyLock<Vec<Variable<GroupGetter>>> = LazyLock::new(|| {
     let mut names = STATS.clone();
     names.sort_unstable_by_key(|name| name.name);
     names
@@ -46,17 +44,6 @@ static ARE_OF_FAILURES: LazyLock<Vec<bool>> =
 /// The index of `stats.deprecated` in [`STATS`].
 static DEPRECATED: LazyLock<Option<usize>> =
     LazyLock::new(|| STATS.iter().position(|name| name.name == "deprecated"));
-
-/// Returns a client's short name, such as `namespace/name` for a ServiceAccount.
-#[must_use]
-pub fn client_name(client: &ClientSummary) -> String {
-    let identity = client.identity();
-    let base = short_name(client.kind(), &identity);
-    match client.impersonated_by() {
-        Some(real) => format!("{base} (by {real})"),
-        None => base.into_owned(),
-    }
-}
 
 /// Escapes text that a client chose for Markdown: it must not end its code span or its line. Control characters become
 /// the escapes that the formats write for names, so a name reads the same everywhere.
@@ -89,7 +76,7 @@ fn map(root: Root, facts: &Arc<Values>, escape: fn(&str) -> String) -> Filled {
 
 fn thresholds(rule: &Rule) -> Filled {
     Filled::from_pairs(
-        rule.thresholds.iter().map(|(name, value)| (name.as_str(), threshold(*value).to_template())),
+        rule.thresholds.iter().map(|(name, value)| (name.as_str(), threshold_value(*value).to_template())),
     )
 }
 
@@ -103,7 +90,7 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
     let product = product.then(|| leading.product.to_owned());
     let shape = leading.key.name();
     let program = OnProgram::from_group(group);
-    let name = program.as_ref().map_or_else(|| client_name(client), |program| program.sentence.clone());
+    let name = program.as_ref().map_or_else(|| client.short_name(), |program| program.sentence.clone());
     let resource_or = resource.as_deref().or(leading.key.resource.as_deref()).unwrap_or("(other)");
     let stats = Arc::new(found(&BY_NAME, |get| get(group)));
     let permission = Permission::from_group(group);
@@ -330,7 +317,7 @@ fn filled(
                 } else {
                     let values: Vec<Value<'_>> =
                         condition.names.iter().map(|name| fact(*name, leading)).collect();
-                    let result = condition.evaluate(&values, |name| word(name, rule));
+                    let result = condition.evaluate(&values, |name| name.name(&rule.thresholds).to_owned());
                     result.map_err(|error| format!("{}: {error}", rule.id))?
                 }
             }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use kubetoll::render::rules::{json, list, markdown, terminal};
-use kubetoll::rules::{FileErrors, Policy, Rule, RuleSet};
+use kubetoll::rules::{FileErrors, Policy, RuleSet, parse_rule};
 
 static EMBEDDED: LazyLock<RuleSet> = LazyLock::new(RuleSet::embedded);
 
@@ -12,7 +12,7 @@ static EMBEDDED: LazyLock<RuleSet> = LazyLock::new(RuleSet::embedded);
 pub fn rule(text: &str) {
     let read = || {
         let mut errors = FileErrors::default();
-        (Rule::parse("rule.yaml", text, &mut errors), errors)
+        (parse_rule("rule.yaml", text, &mut errors), errors)
     };
     let (rule, errors) = read();
     assert_eq!(read().1, errors);

@@ -8,9 +8,9 @@ use crate::judged::Job;
 use crate::k8s::Verb;
 use crate::rules::Severity;
 use crate::rules::facts::{RowFacts, is_viewer};
-use crate::rules::group::Group;
+use crate::rules::group::{Group, GroupGetter};
 use crate::rules::hits::HitRef;
-use crate::rules::stats::{GroupGetter, STATS};
+use crate::rules::stats::STATS;
 use crate::rules::value::{Value, Variable};
 
 /// The rules with the best messages for the title of a case: polls, conflicts, and starts.

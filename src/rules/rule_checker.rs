@@ -4,24 +4,62 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::condition::{CheckError, Condition};
+use super::check_error::CheckError;
+use super::condition::Condition;
 use super::error::{FileErrors, FilePosition, expected};
 use super::names::{Root, VariableScope};
 use super::rule::{Audience, Fix, ID, NAME, Rule, RuleGroupBy, Severity};
-use super::rule_file::{FixCase, Positioned, RuleFile};
+use super::rule_file::{FixCase, Positioned, Reader, RuleFile, read};
 use super::text::Text;
 use super::yaml;
 
-pub(super) struct Checker<'a> {
-    pub(super) file: &'a str,
-    pub(super) source: &'a str,
-    pub(super) errors: &'a mut FileErrors,
-    pub(super) level: CheckLevel,
+/// The stack size for parsing a rule, in bytes. The system allocates only the pages in use.
+const STACK: usize = 64 << 20;
+
+/// Parses and checks a rule. If anything is wrong, adds to `errors` and returns `None`.
+///
+/// # Panics
+/// If the system cannot start a thread.
+#[must_use]
+pub fn parse_rule(file: &str, source: &str, errors: &mut FileErrors) -> Option<Rule> {
+    // CEL's parser needs much stack for each bracket before it reports too many of them.
+    std::thread::scope(|scope| {
+        let reading = std::thread::Builder::new()
+            .stack_size(STACK)
+            .spawn_scoped(scope, || parse_at_level(file, source, CheckLevel::Full, errors))
+            .expect("the system can start a thread");
+        reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// Parses an embedded rule. A test checks all of them.
+///
+/// # Panics
+/// If the rule is invalid.
+pub(super) fn parse_embedded_rule(file: &str, source: &str) -> Rule {
+    let mut errors = FileErrors::default();
+    parse_at_level(file, source, CheckLevel::Embedded, &mut errors)
+        .unwrap_or_else(|| panic!("an embedded rule is invalid: {errors}"))
+}
+
+fn parse_at_level(file: &str, source: &str, level: CheckLevel, errors: &mut FileErrors) -> Option<Rule> {
+    let before = errors.0.len();
+    let node = yaml::read(file, source, yaml::LONGEST, errors)?;
+    let written = read(node, &mut Reader { file, errors });
+    let rule = Checker { file, source, errors, level }.rule(written);
+    rule.filter(|_| errors.0.len() == before)
+}
+
+struct Checker<'a> {
+    file: &'a str,
+    source: &'a str,
+    errors: &'a mut FileErrors,
+    level: CheckLevel,
 }
 
 /// How thoroughly a rule file is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CheckLevel {
+enum CheckLevel {
     /// For a user's rules.
     Full,
     /// For kubetoll's own rules, which a test checks in full. A run skips their texts, and parses conditions with a faster
@@ -30,7 +68,7 @@ pub(super) enum CheckLevel {
 }
 
 impl Checker<'_> {
-    pub(super) fn rule(&mut self, written: RuleFile) -> Option<Rule> {
+    fn rule(&mut self, written: RuleFile) -> Option<Rule> {
         let id = written.id.as_ref().and_then(|id| self.id(id));
         let name = written.name.as_ref().and_then(|name| self.name(name));
         let group_by = self.group_by(&written.group_by);

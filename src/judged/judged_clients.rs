@@ -1,0 +1,388 @@
+//! Computes the verdict of each row of the ledger, and groups the rows by client and shape.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use compact_str::CompactString;
+use hashbrown::HashMap;
+use rayon::prelude::*;
+use rustc_hash::FxBuildHasher;
+
+use super::agreement::{Agreement, compare};
+use super::client_summary::ClientSummary;
+use super::key::ShapeKey;
+use super::load::{self, Load, LoadUnit, Measure};
+use super::pagination::Pagination;
+use super::shape_summary::{ProductRow, ShapeSummary};
+use super::{etcd, impersonation};
+use crate::apiserver::judge::served_against_model;
+use crate::apiserver::request_shape::is_long_running;
+use crate::apiserver::{Certainty, RequestShape, Server, Verdict, certainty_within, judge};
+use crate::cost::{Cost, Inventory, Minutes, Prices, Work, reads_several_pages};
+use crate::k8s::Scope;
+use crate::ledger::etcd::SlowRange;
+use crate::ledger::instance_histories::shape_hash_of;
+use crate::ledger::{Client, ClientKey, Clients, Merge, NamespaceWeights, Product, ProductRows, Row};
+use crate::patterns::{AllFollowed, ClientPatterns, ListInterval, Patterns, Running};
+use crate::requests::{RowKey, stable_hash};
+use crate::version::Doubt;
+
+/// The name of the overflow row for products.
+const OTHER_PRODUCTS: &str = "(other products)";
+
+/// All clients, with the verdicts on their requests.
+#[derive(Debug)]
+pub struct JudgedClients {
+    /// The clients, in no particular order.
+    pub clients: Vec<ClientSummary>,
+    /// The server's configuration, with the best estimate of its version.
+    pub server: Server,
+    /// How certain the version is.
+    pub version: Doubt,
+    /// True if the log contains only RequestReceived events.
+    pub received_only: bool,
+    /// The namespaced resources: a request has a namespace in its path.
+    pub namespaced: BTreeSet<String>,
+    /// Slow reads in etcd's log, matched to the clients' LISTs. Empty without such a log.
+    pub slow_reads: etcd::Matched,
+    /// How many instances and requests the patterns were computed from, by kind of request.
+    pub followed: AllFollowed,
+    /// The number of nodes in the log: the largest number of nodes that one client ran on.
+    pub nodes: u64,
+    /// The number of nodes in the cluster: from the inventory, or else from the log.
+    pub cluster_nodes: u64,
+    pub measure: Measure,
+}
+
+/// The inputs for verdicts and costs.
+struct Measures<'a> {
+    /// The server for each version index.
+    servers: &'a [Server],
+    /// The releases that the server may have.
+    version: Doubt,
+    prices: Option<Prices<'a>>,
+    /// For each namespace, the number of objects that the log names.
+    namespaces: NamespaceWeights,
+    /// Cached verdicts by request shape, because many clients send equal requests.
+    verdicts_by_shape: Mutex<HashMap<Arc<RequestShape<CompactString>>, Vec<CachedVerdict>, FxBuildHasher>>,
+}
+
+/// The version index and the status, and the verdict for both.
+type CachedVerdict = (u8, Option<u16>, KeyedVerdict);
+
+/// Verdicts are cached for at most this many request shapes.
+const MAX_CACHED_SHAPES: usize = 4_096;
+
+/// The verdict on a request shape, and the key under which reports show it.
+#[derive(Debug, Clone)]
+struct KeyedVerdict {
+    key: Arc<ShapeKey>,
+    verdict: Verdict,
+    certainty: Certainty,
+    /// True if the server served a request that the model refuses.
+    against_model: bool,
+}
+
+impl Measures<'_> {
+    fn keyed_verdict(&self, row_key: &RowKey, status: Option<u16>) -> KeyedVerdict {
+        let version_index = row_key.version_index;
+        let cache = || self.verdicts_by_shape.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(cached) = cache().get(&row_key.shape)
+            && let Some((.., verdict_and_key)) =
+                cached.iter().find(|cached| (cached.0, cached.1) == (version_index, status))
+        {
+            return verdict_and_key.clone();
+        }
+        let (server, shape) = (&self.servers[usize::from(version_index)], row_key.shape.as_borrowed());
+        let verdict = judge(server, &shape, status);
+        let verdict_and_key = KeyedVerdict {
+            key: Arc::new(ShapeKey::new(&row_key.shape, verdict, server.version)),
+            verdict,
+            certainty: certainty_within(self.version.possible_in(version_index), server, &shape, status),
+            against_model: served_against_model(server, &shape, status),
+        };
+        let mut cache = cache();
+        if cache.len() < MAX_CACHED_SHAPES {
+            cache.entry(Arc::clone(&row_key.shape)).or_default().push((
+                version_index,
+                status,
+                verdict_and_key.clone(),
+            ));
+        }
+        verdict_and_key
+    }
+}
+
+impl JudgedClients {
+    /// Computes the verdict of each row, and its cost if there is an inventory. `servers` has a server for each version index.
+    #[must_use]
+    pub fn new(
+        clients: Clients,
+        mut patterns: Patterns,
+        servers: &[Server],
+        base: &Server,
+        version: Doubt,
+        received_only: bool,
+        inventory: Option<(&Inventory, NamespaceWeights)>,
+    ) -> Self {
+        let (separate, overflow) = clients.into_parts();
+        let nodes = separate.iter().map(|(_, client)| client.nodes.count().0).max().unwrap_or(0);
+        let unit = if inventory.is_some() { LoadUnit::Objects } else { LoadUnit::RequestMicros };
+        let (inventory, namespaces) = inventory.unzip();
+        let measures = Measures {
+            servers,
+            namespaces: namespaces.unwrap_or_default(),
+            version: version.clone(),
+            prices: inventory.map(|inventory| Prices { inventory, nodes_in_log: nodes }),
+            verdicts_by_shape: Mutex::default(),
+        };
+        let mut judged = Self {
+            clients: Vec::new(),
+            server: base.clone(),
+            version,
+            received_only,
+            namespaced: BTreeSet::new(),
+            slow_reads: etcd::Matched::default(),
+            followed: patterns.followed,
+            nodes,
+            cluster_nodes: measures
+                .prices
+                .and_then(|prices| prices.nodes())
+                .map_or(nodes, |nodes| nodes.count),
+            measure: Measure { unit, received_only },
+        };
+        let separate = separate.into_iter().map(|(key, client)| {
+            let shown = patterns.take(stable_hash(&key));
+            (Some(key), client, shown)
+        });
+        let overflow = overflow.map(|client| (None, client, ClientPatterns::default()));
+        let all: Vec<(Option<ClientKey>, Client, ClientPatterns)> = separate.chain(overflow).collect();
+        let summaries = all.into_par_iter().map(|(key, client, mut shown)| {
+            let hash = key.as_ref().map(stable_hash);
+            let lists = |product, ask| hash.map(|client| patterns.lists_of((client, product, ask)).collect());
+            let running = |product| hash.map_or(Running::On, |client| patterns.running(client, product));
+            let kubelets = hash.map_or(&[][..], |client| patterns.nodes(client)).to_vec();
+            let summary = judged.client_summary(key, client, &mut shown, &lists, &running, &measures);
+            ClientSummary { kubelets, ..summary }
+        });
+        let mut summaries: Vec<ClientSummary> = summaries.collect();
+        impersonation::match_events(&mut summaries);
+        summaries.retain(|client| !client.entries.is_empty());
+        judged.clients = summaries;
+        for key in judged.clients.iter().flat_map(|client| client.entries.keys()) {
+            if let (Some(Scope::Namespace), Some(resource)) = (key.scope, &key.resource)
+                && !judged.namespaced.contains(&**resource)
+            {
+                judged.namespaced.insert(resource.to_string());
+            }
+        }
+        judged
+    }
+
+    /// Matches slow reads of etcd to the clients' LISTs.
+    pub fn match_slow_reads<'a>(&mut self, ranges: impl Iterator<Item = &'a SlowRange>) {
+        self.slow_reads = etcd::match_slow_reads(&mut self.clients, ranges);
+    }
+
+    /// The number of requests of a shape.
+    #[must_use]
+    pub fn requests_of(&self, entry: &ShapeSummary) -> u64 {
+        entry.rows.iter().map(|one| self.requests(&one.row)).sum()
+    }
+
+    /// The number of requests of a row.
+    #[must_use]
+    pub fn requests(&self, row: &Row) -> u64 {
+        row.requests(self.received_only)
+    }
+
+    /// The load of all requests of a client.
+    #[must_use]
+    pub fn load_of(&self, client: &ClientSummary) -> Load {
+        let mut load = Load::default();
+        for (key, entry) in &client.entries {
+            for one in &entry.rows {
+                load.add(self.measure.load(key, entry, &one.row, one.cost.as_deref()));
+            }
+        }
+        load
+    }
+
+    /// The number of requests of a row without a known 4xx or 5xx status.
+    fn served(&self, row: &Row) -> u64 {
+        load::served(row, self.received_only)
+    }
+
+    fn client_summary(
+        &self,
+        key: Option<ClientKey>,
+        client: Client,
+        shown: &mut ClientPatterns,
+        lists_of: &dyn Fn(u64, u32) -> Option<Vec<ListInterval>>,
+        running: &dyn Fn(u64) -> Running,
+        measures: &Measures<'_>,
+    ) -> ClientSummary {
+        let mut summary = ClientSummary {
+            key,
+            nodes: client.nodes,
+            kubelets: Vec::new(),
+            pods: client.pods,
+            workloads: client.workloads,
+            namespaces: client.namespaces,
+            agents: BTreeMap::new(),
+            entries: BTreeMap::new(),
+        };
+        let (products, other_products) = client.products.into_parts();
+        let mut products: Vec<(Box<str>, Product)> = products;
+        products.extend(other_products.map(|product| (OTHER_PRODUCTS.into(), product)));
+        for (name, product) in products {
+            summary.add_agent(&name, &product.example, running(stable_hash(&*name)));
+            // Rows that differ only in the response class share one pattern. The pattern is reported at the row with
+            // the most requests.
+            let ProductRows { rows, overflow } = ProductRows::of(product, self.received_only);
+            let rows = rows.into_iter().map(|(row_key, row)| (Some(row_key), row));
+            let product = stable_hash(&*name);
+            // A duplicate whose details differ creates a row without counted events.
+            let counted = |(_, row): &(Option<RowKey>, Box<Row>)| row.events > 0;
+            let rows =
+                rows.chain(overflow.map(|row| (None, row))).filter(counted).map(|(row_key, mut row)| {
+                    row.settle();
+                    let ask = row_key.as_ref().map(|row_key| shape_hash_of(&row_key.shape));
+                    let pattern = ask.and_then(|ask| shown.take(product, ask));
+                    let lists = match (&pattern, ask) {
+                        (Some(_), Some(ask)) => lists_of(product, ask).unwrap_or_default(),
+                        _ => Vec::new(),
+                    };
+                    let one = ProductRow {
+                        product: String::from(&*name),
+                        row,
+                        agreement: Agreement::default(),
+                        pattern,
+                        lists,
+                        slow_reads: Box::default(),
+                        cost: None,
+                        minutes: None,
+                    };
+                    (row_key, one)
+                });
+            if measures.prices.is_none() {
+                // Pagination only affects costs.
+                let pagination = Pagination::default();
+                for (row_key, one) in rows {
+                    self.add_row(&mut summary.entries, row_key, one, measures, &pagination);
+                }
+                continue;
+            }
+            let rows: Vec<(Option<RowKey>, ProductRow)> = rows.collect();
+            let pagination = Pagination::new(rows.iter().filter_map(|(row_key, one)| {
+                let served = self.served(&one.row);
+                Some((row_key.as_ref()?, one, served))
+            }));
+            for (row_key, one) in rows {
+                self.add_row(&mut summary.entries, row_key, one, measures, &pagination);
+            }
+        }
+        summary
+    }
+
+    /// Adds a row to the summary of its shape. A `row_key` of `None` is the overflow row.
+    fn add_row(
+        &self,
+        entries: &mut BTreeMap<Arc<ShapeKey>, ShapeSummary>,
+        row_key: Option<RowKey>,
+        mut one: ProductRow,
+        measures: &Measures<'_>,
+        pagination: &Pagination,
+    ) {
+        let (row, requests) = (&one.row, self.requests(&one.row));
+        let (key, entry, agreement) = if let Some(row_key) = row_key {
+            self.shape_summary(measures, row_key, row, requests, pagination)
+        } else {
+            let entry = ShapeSummary {
+                work: measures.prices.map(|_| Box::new(Work::UNKNOWN)),
+                ..ShapeSummary::folded()
+            };
+            let key = Arc::new(ShapeKey::folded(self.server.version));
+            (key, entry, Agreement { measured: row.rare().observed.measured(), ..Agreement::default() })
+        };
+        if !entry.may_read_collection(&key) {
+            one.lists = Vec::new();
+        }
+        let work = entry.work.clone();
+        if let (Some(pattern), Some(work)) = (&mut one.pattern, &work) {
+            pattern.herds.set_cost(work.list_cost());
+        }
+        if let Some(work) = &work {
+            self.price(&mut one, work);
+        }
+        one.agreement = agreement;
+        let (certainty, long_running) = (entry.certainty, entry.long_running);
+        let own = entries.entry(key).or_insert(entry);
+        // A shape may hold refused requests, which are not long-running, and others.
+        own.long_running |= long_running;
+        own.agreement.merge(agreement);
+        own.certainty = own.certainty.max(certainty);
+        own.work = own.work.take().max(work);
+        match own.rows.binary_search_by(|own| own.product.cmp(&one.product)) {
+            Ok(at) => own.rows[at].merge(one),
+            Err(at) => {
+                own.rows.reserve_exact(1);
+                own.rows.insert(at, one);
+            }
+        }
+    }
+
+    /// Sets the cost of a row. A request with a 4xx status did not read a collection. For a request with a 5xx status,
+    /// the server sent no objects.
+    fn price(&self, one: &mut ProductRow, work: &Work) {
+        let failed = one.row.statuses.count(|status| status / 100 == 5);
+        let served = self.served(&one.row);
+        let mut cost = Cost::new(work, served);
+        cost.merge(Cost::new(&work.failed(), failed));
+        one.cost = Some(Box::new(cost));
+        let (served_at, failed_at) = one.row.served_and_failed_times(self.received_only);
+        let mut minutes = Minutes::default();
+        minutes.add(&served_at, served, work);
+        minutes.add(&failed_at, failed, &work.failed());
+        one.minutes = (!minutes.is_empty()).then(|| Box::new(minutes));
+    }
+
+    fn shape_summary(
+        &self,
+        measures: &Measures<'_>,
+        row_key: RowKey,
+        row: &Row,
+        requests: u64,
+        pagination: &Pagination,
+    ) -> (Arc<ShapeKey>, ShapeSummary, Agreement) {
+        let server = &measures.servers[usize::from(row_key.version_index)];
+        let shape = row_key.shape.as_borrowed();
+        // RequestReceived events have no response.
+        let status = row_key.status_class.status().filter(|_| !self.received_only);
+        let KeyedVerdict { key, verdict, certainty, against_model } =
+            measures.keyed_verdict(&row_key, status);
+        let mut agreement = compare(shape.verb, &verdict, server.version, &row.rare().observed);
+        if against_model {
+            agreement.contradict += requests;
+        }
+        let work = measures.prices.map(|prices| {
+            let resource = key.resource.as_deref().unwrap_or_default();
+            let part = measures.namespaces.part(&row_key.shape, &row.targets);
+            let work = prices.work_in(server, &shape, &verdict, resource, part);
+            let pages =
+                pagination.pages_of(&row_key).filter(|_| reads_several_pages(&shape.options, &verdict));
+            Box::new(pages.map_or(work, |(lists, pages)| work.as_page(lists, pages)))
+        });
+        let entry = ShapeSummary {
+            verdict: Some(verdict),
+            certainty: (requests > 0, certainty),
+            // A refused request never becomes long-running: its duration is work and not a lifetime.
+            long_running: is_long_running(&shape) && status.is_none_or(|status| status / 100 != 4),
+            agreement: Agreement::default(),
+            work,
+            rows: Vec::new(),
+            request_shape: Some(row_key.shape),
+        };
+        (key, entry, agreement)
+    }
+}
