@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use compact_str::CompactString;
 
-use super::{RequestShape, Server, Target};
+use super::request_shape::{Configured, RequestShape, Target};
+use super::server::Server;
 
 /// Resources and groups in a server's configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -13,18 +14,6 @@ pub struct ConfiguredNames {
     uncached: HashSet<(CompactString, CompactString)>,
     /// Groups of aggregated API servers.
     aggregated: HashSet<CompactString>,
-}
-
-/// The configuration of a resource. If several values apply, the first value wins.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum Configured {
-    /// An aggregated API server serves the resource's group.
-    Aggregated,
-    /// The resource has no watch cache.
-    Uncached,
-    /// The configuration does not mention the resource.
-    #[default]
-    Nothing,
 }
 
 impl ConfiguredNames {

@@ -18,7 +18,7 @@ pub mod storage_key;
 pub mod verdict;
 mod watch;
 
-pub use configured::{Configured, ConfiguredNames};
+pub use configured::ConfiguredNames;
 pub use features::{FeatureGates, Gate};
 pub use judge::{
     VersionRange, across_versions, across_versions_with, certainty, certainty_within, epochs,
@@ -26,6 +26,6 @@ pub use judge::{
 };
 pub use reason::Reason;
 pub use releases::Releases;
-pub use request_shape::{ParsedTarget, RequestShape, Target};
+pub use request_shape::{Configured, ParsedTarget, RequestShape, Target};
 pub use server::Server;
 pub use verdict::{Certainty, LimitVerdict, ServedFrom, Verdict};

@@ -1,7 +1,6 @@
 //! The shape of a request: everything that its verdict depends on. Two requests with the same shape always get the
 //! same verdict from the same server.
 
-use super::configured::Configured;
 use super::options::{Narrows, Options};
 use super::resources;
 use crate::k8s::continue_token::TOKEN_START;
@@ -18,6 +17,18 @@ pub struct RequestShape<S> {
     pub target: Target<S>,
     /// The options in the query, as classes.
     pub options: Options,
+}
+
+/// The configuration of a resource. If several values apply, the first value wins.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Configured {
+    /// An aggregated API server serves the resource's group.
+    Aggregated,
+    /// The resource has no watch cache.
+    Uncached,
+    /// The configuration does not mention the resource.
+    #[default]
+    Nothing,
 }
 
 /// The target of a request.
