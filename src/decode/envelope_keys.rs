@@ -126,6 +126,13 @@ pub fn may_hold(raw: &RawValue) -> bool {
     raw.get().starts_with(['"', '{'])
 }
 
+/// Whether a text contains the name of an audit ID or of a Cloud Audit Logs entry. Most damaged text contains
+/// neither, so it is not parsed.
+#[must_use]
+pub fn may_hold_event(text: &str) -> bool {
+    [&b"udit"[..], b"protoPayload"].iter().any(|word| memchr::memmem::find(text.as_bytes(), word).is_some())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

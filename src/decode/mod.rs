@@ -5,6 +5,7 @@ pub mod detect;
 pub mod envelope;
 mod envelope_keys;
 pub mod etcd;
+mod foreign;
 pub mod klog;
 mod line_parts;
 pub mod on_demand;
@@ -16,5 +17,6 @@ mod unfinished_lines;
 
 pub use decoder::{Decoder, LocatedEvent, SourceFacts};
 pub use envelope::Envelope;
-pub use outcome::{Extent, Foreign, Layers, Outcome};
+pub use foreign::Foreign;
+pub use outcome::{Extent, Layers, Outcome};
 pub use skip::SkipReason;

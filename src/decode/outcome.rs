@@ -2,6 +2,7 @@
 
 use super::envelope::Envelope;
 use super::etcd::EtcdLine;
+use super::foreign::Foreign;
 use super::klog::{AccessLine, TraceFragment};
 use super::skip::SkipReason;
 use crate::k8s::{Event, KubeVersion};
@@ -54,53 +55,6 @@ pub struct Extent {
     pub offset: u64,
     /// Length in bytes.
     pub bytes: u64,
-}
-
-/// Kinds of undamaged entries that are not audit events.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Foreign {
-    /// A line of a Kubernetes component's own log.
-    Klog,
-    /// Text of another program.
-    Text,
-    /// JSON of another program.
-    Json,
-    /// Azure: another category of the diagnostic settings.
-    OtherCategory,
-    /// Google Cloud: an audit log entry of another service.
-    OtherService,
-    /// A control message of the envelope.
-    Control,
-    /// An envelope without content.
-    Empty,
-    /// A line of a request trace in the apiserver's own log.
-    Trace,
-    /// A line that an apiserver writes to its own log when it starts.
-    Start,
-    /// A line in which etcd states its version.
-    EtcdStart,
-    /// A part of a line, which is counted with the line's last part. Also a line that continues the line before it.
-    Part,
-}
-
-impl Foreign {
-    /// The name in reports.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Klog => "klog-line",
-            Self::Text => "text",
-            Self::Json => "json",
-            Self::OtherCategory => "other-category",
-            Self::OtherService => "other-service",
-            Self::Control => "control-message",
-            Self::Empty => "empty-envelope",
-            Self::Trace => "trace-line",
-            Self::Start => "start-line",
-            Self::EtcdStart => "etcd-start-line",
-            Self::Part => "part-of-a-line",
-        }
-    }
 }
 
 /// The envelopes around an entry, from the outermost to the innermost.

@@ -9,8 +9,9 @@ use super::{Decoder, OutcomeSink, TextContext};
 use crate::decode::envelope::{Envelope, syslog};
 use crate::decode::envelope_keys::timestamp_micros;
 use crate::decode::etcd::{self, EtcdResult};
+use crate::decode::foreign::Foreign;
 use crate::decode::klog::{Clock, ClockContext, pairs};
-use crate::decode::outcome::{Foreign, Layers, Outcome};
+use crate::decode::outcome::{Layers, Outcome};
 use crate::decode::prefix;
 use crate::decode::skip::SkipReason;
 

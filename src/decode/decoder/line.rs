@@ -3,9 +3,10 @@
 use super::{Decoder, OutcomeSink, TextContext, is_headless};
 use crate::decode::envelope::{Envelope, syslog};
 use crate::decode::envelope_keys::timestamp_micros;
+use crate::decode::foreign::Foreign;
 use crate::decode::klog::{self, ClockContext};
 use crate::decode::on_demand::START;
-use crate::decode::outcome::{Extent, Foreign, Layers, Outcome};
+use crate::decode::outcome::{Extent, Layers, Outcome};
 use crate::decode::prefix::{self, Prefixed};
 use crate::decode::skip::SkipReason;
 

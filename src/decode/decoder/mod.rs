@@ -10,10 +10,11 @@ pub(super) mod salvage;
 pub use event_batch::LocatedEvent;
 
 use super::envelope::{Envelope, cri, yaml};
+use super::foreign::Foreign;
 use super::klog::KlogTime;
 use super::line_parts::LineParts;
 use super::on_demand::CachedCallers;
-use super::outcome::{Extent, Foreign, Layers, Outcome};
+use super::outcome::{Extent, Layers, Outcome};
 use super::skip::SkipReason;
 use super::unfinished_lines::UnfinishedLines;
 use crate::input::{Record, RecordKind};

@@ -7,9 +7,10 @@ use crate::decode::envelope::{
     otlp,
 };
 use crate::decode::envelope_keys::{EnvelopeKeys, is_string};
+use crate::decode::foreign::Foreign;
 use crate::decode::klog;
 use crate::decode::on_demand::EventFields;
-use crate::decode::outcome::{Foreign, Layers, Outcome};
+use crate::decode::outcome::{Layers, Outcome};
 use crate::decode::skip::SkipReason;
 use crate::decode::unescape::unescape;
 use crate::k8s::Event;

@@ -2,6 +2,7 @@
 
 use super::{Decoder, OutcomeSink, TextContext};
 use crate::decode::envelope::{Envelope, json, yaml};
+use crate::decode::envelope_keys::may_hold_event;
 use crate::decode::outcome::{Layers, Outcome};
 use crate::decode::skip::SkipReason;
 
@@ -161,12 +162,6 @@ fn is_batch(envelope: Envelope) -> bool {
             | Envelope::AzureRecords
             | Envelope::Otlp
     )
-}
-
-/// Whether a text contains the name of an audit ID or of a Cloud Audit Logs entry. Most damaged text contains
-/// neither, so it is not parsed.
-pub(in crate::decode) fn may_hold_event(text: &str) -> bool {
-    [&b"udit"[..], b"protoPayload"].iter().any(|word| memchr::memmem::find(text.as_bytes(), word).is_some())
 }
 
 /// Where a JSON value may begin that contains this brace: at the brace, or at the quote before it. `None` if no event

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::{Content, Envelope};
 use crate::decode::envelope_keys::{EnvelopeKeys, is_string, plain, timestamp};
-use crate::decode::outcome::Foreign;
+use crate::decode::foreign::Foreign;
 
 #[derive(Deserialize)]
 struct Properties<'a> {

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::{Content, Inner, json_array};
 use crate::decode::envelope_keys::{EnvelopeKeys, plain, timestamp};
-use crate::decode::outcome::Foreign;
+use crate::decode::foreign::Foreign;
 
 #[derive(Deserialize)]
 struct LogEvent<'a> {

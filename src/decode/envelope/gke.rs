@@ -7,7 +7,7 @@
 use serde::Deserialize;
 
 use super::Content;
-use crate::decode::outcome::Foreign;
+use crate::decode::foreign::Foreign;
 use crate::k8s::event::{Caller, CallerRef, ObjectRef, ResponseStatus, Text, User};
 use crate::k8s::verb::Method;
 use crate::k8s::{Event, ListOptions, RequestInfo};

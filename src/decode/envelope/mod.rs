@@ -28,7 +28,7 @@ pub mod yaml;
 
 use serde_json::value::RawValue;
 
-use super::outcome::Foreign;
+use super::foreign::Foreign;
 use crate::k8s::Event;
 
 /// An envelope around entries, or the format of the entries themselves.

@@ -6,8 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{Content, Inner};
-use crate::decode::decoder::salvage::may_hold_event;
-use crate::decode::envelope_keys::{EnvelopeKeys, timestamp};
+use crate::decode::envelope_keys::{EnvelopeKeys, may_hold_event, timestamp};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

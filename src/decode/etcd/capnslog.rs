@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::{EtcdLine, EtcdResult, SlowRequest};
+use super::line::{EtcdLine, EtcdResult, SlowRequest, warns};
 use crate::decode::klog::{Clock, KlogTime, pairs};
 use crate::decode::skip::SkipReason;
 use crate::k8s::EtcdVersion;
@@ -65,7 +65,7 @@ fn line(clock: Clock, message: &str) -> EtcdResult<'_> {
     let is_warning = |at: &usize| is_warning(&message[..*at]);
     let Some(at) = request.filter(is_warning) else {
         // The warning's quotes are escaped once more, by a shell or another logger.
-        let is_lost = super::warns(message);
+        let is_lost = warns(message);
         return if is_lost {
             Err(SkipReason::WrongType)
         } else {

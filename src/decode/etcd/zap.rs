@@ -6,13 +6,10 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{EtcdLine, EtcdResult, SlowRequest};
+use super::line::{EtcdLine, EtcdResult, SLOW, SlowRequest};
 use crate::decode::envelope_keys::{plain, timestamp_micros};
 use crate::decode::klog::Clock;
 use crate::decode::skip::SkipReason;
-
-/// The message of the slow-request warning.
-pub(super) const SLOW: &str = "apply request took too long";
 
 /// Fields of every line.
 #[derive(Deserialize)]

@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::access::{AccessLine, LoggedValue};
+use super::line::{Clock, KlogKind, KlogLine};
 use super::trace::TraceFragment;
-use super::{Clock, KlogKind, KlogLine};
 use crate::k8s::timestamp;
 
 /// A smaller number is a timestamp in seconds, which works up to the year 5138. A number up to a thousand times as
@@ -24,7 +24,7 @@ pub(super) fn read(text: &str) -> Option<KlogLine<'_>> {
     let kind = if message == "HTTP" && object.access.is_whole() {
         KlogKind::Access(object.access.with_release_marks())
     } else {
-        let start = super::start(&message);
+        let start = KlogKind::from_start(&message);
         match message {
             Cow::Borrowed(message) => TraceFragment::read_lines(message).map(KlogKind::Trace),
             Cow::Owned(message) => {

@@ -3,63 +3,17 @@
 pub mod access;
 pub mod header;
 mod json;
+mod line;
 mod older;
 pub mod pairs;
 pub mod trace;
 
 pub use access::{AccessLine, Apf};
 pub use header::{ClockContext, KlogHeader, KlogTime};
+pub use line::{Clock, KlogKind, KlogLine};
 pub use trace::TraceFragment;
 
-use crate::k8s::KubeVersion;
 use pairs::KlogPairs;
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KlogLine<'a> {
-    /// When the line was written.
-    pub clock: Clock,
-    pub kind: KlogKind<'a>,
-}
-
-/// The timestamp of a line, as complete as the log shows it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Clock {
-    /// klog's header: no year and no zone.
-    Klog(KlogTime),
-    /// capnslog's header: a year, but no zone.
-    Dated(i32, KlogTime),
-    /// Microseconds since 1970.
-    Absolute(i64),
-    /// The line has no header.
-    None,
-}
-
-impl Clock {
-    /// Completes the timestamp with the context. Returns microseconds since 1970.
-    #[must_use]
-    pub fn resolve(self, context: &ClockContext) -> Option<i64> {
-        match self {
-            Self::Klog(time) => time.resolve(context),
-            Self::Dated(year, time) => time.resolve(&ClockContext { year: Some(year), ..*context }),
-            Self::Absolute(micros) => Some(micros),
-            Self::None => context.wrapper,
-        }
-    }
-}
-
-/// The content of a line.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum KlogKind<'a> {
-    Access(AccessLine<'a>),
-    /// A line of a trace.
-    Trace(TraceFragment<'a>),
-    /// A continuation of the line before: a value over several lines, or a trace step without a number (2016).
-    Continuation,
-    /// A line that an apiserver writes when it starts, with the version if the line states it.
-    Start(Option<KubeVersion>),
-    /// Any other line.
-    Other,
-}
 
 /// Lines that klog writes at the start of a file, or that the apiserver writes before it sets up klog.
 const PREAMBLES: [&str; 5] = [
@@ -78,7 +32,9 @@ pub fn read(text: &str) -> Option<KlogLine<'_>> {
     if let Some(header) = KlogHeader::parse(text) {
         return Some(KlogLine {
             clock: Clock::Klog(header.time),
-            kind: message(header.rest).or_else(|| start(header.rest)).unwrap_or(KlogKind::Other),
+            kind: message(header.rest)
+                .or_else(|| KlogKind::from_start(header.rest))
+                .unwrap_or(KlogKind::Other),
         });
     }
     if text.starts_with('{') {
@@ -126,21 +82,6 @@ fn message(text: &str) -> Option<KlogKind<'_>> {
         b'A'..=b'Z' => older::read(text).map(KlogKind::Access),
         _ => None,
     }
-}
-
-/// Parses a message that an apiserver writes when it starts. Other components also write the version.
-///
-/// Source: kubernetes `cmd/kube-apiserver/app/server.go:Run`, `cmd/kube-apiserver/app/options`,
-/// `pkg/controlplane/instance.go` and k8s.io/apiserver `pkg/admission/plugins.go`.
-fn start(text: &str) -> Option<KlogKind<'static>> {
-    if let Some(version) = text.strip_prefix("Version: v") {
-        return version.trim_end().parse().ok().map(|version| KlogKind::Start(Some(version)));
-    }
-    let is_apiservers = text.starts_with("external host was not specified, using ")
-        || text.starts_with("Using reconciler: ")
-        || text.starts_with("FLAG: --etcd-servers=")
-        || (text.starts_with("Loaded ") && text.contains(" admission controller(s) "));
-    is_apiservers.then_some(KlogKind::Start(None))
 }
 
 /// Source: k8s.io/klog/v2 `internal/serialize/keyvalues.go:writeStringValue`, k8s.io/utils `trace/trace.go`.
