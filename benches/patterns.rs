@@ -23,7 +23,7 @@ fn count(block: &Block, patterns: bool) -> Ledger {
     let shared = Shared::new(&settings, &timeline, &[]);
     let mut worker = Worker::new(&shared, &Pass::Count);
     worker.read(block);
-    worker.into_counted().whole()
+    worker.into_counted().into_ledger()
 }
 
 fn patterns(criterion: &mut Criterion) {

@@ -62,7 +62,7 @@ fn ledger() -> Ledger {
     let mut worker = Worker::new(&shared, &Pass::Count);
     worker.read(&Block { bytes: log().into_bytes(), first_line: 1, ..Block::default() });
     let counted: Counted = worker.into_counted();
-    counted.whole()
+    counted.into_ledger()
 }
 
 fn rules(criterion: &mut Criterion) {

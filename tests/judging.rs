@@ -30,7 +30,7 @@ fn accounts(log: &str) -> (JudgedClients, InputCounts) {
     let shared = Shared::new(&settings, &timeline, &[]);
     let mut worker = Worker::new(&shared, &Pass::Count);
     worker.read(&Block { bytes: log.as_bytes().to_vec(), first_line: 1, ..Block::default() });
-    let ledger = worker.into_counted().whole();
+    let ledger = worker.into_counted().into_ledger();
     let server = Server::with_defaults(VERSION);
     let received_only = ledger.input.received_only();
     let servers = std::slice::from_ref(&server);

@@ -199,7 +199,7 @@ proptest! {
             counting[at % workers].read(&blocks[*at]);
         }
         prop_assert!(blocks.len() <= shuffled.len());
-        let mut merged = Worker::sum(counting.into_iter().rev()).whole();
+        let mut merged = Worker::sum(counting.into_iter().rev()).into_ledger();
         prop_assert_eq!(&merged.versions.in_order(), &versions);
         let merged = run::report(merged, &run::sources(&[]), &timeline);
         same(&merged, &whole)?;

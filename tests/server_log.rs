@@ -130,7 +130,7 @@ fn shared_out(log: &[u8], order: &[usize], workers: usize) -> serde_json::Value 
     for (turn, at) in order.iter().filter(|at| **at < lines.len()).enumerate() {
         counting[turn % workers].read(&lines[*at]);
     }
-    let ledger = Worker::sum(counting).whole();
+    let ledger = Worker::sum(counting).into_ledger();
     same::json(&run::report(ledger, &run::sources(&[]), &timeline))
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 
 use rayon::prelude::*;
 
-use super::Settings;
+use super::settings::Settings;
 use crate::decode::{Decoder, Extent, Outcome, SkipReason, SourceFacts, detect};
 use crate::input::block::Damage;
 use crate::input::{Block, Feed, Source, SourcePosition};

@@ -1,65 +1,37 @@
 //! Wires the stages from sources to a ledger.
 
+mod block_reader;
+mod counting;
+mod disposition;
 mod each;
-pub mod worker;
+mod pass;
+mod pending_access_line;
+mod settings;
+mod shared;
+mod version_evidence;
+mod worker;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use rayon::{BroadcastContext, ThreadPoolBuilder};
 
-use crate::decode::{Layers, detect};
+use crate::decode::detect;
 use crate::input::{Block, Feed, Source, can_be_read_again};
 use crate::k8s::KubeVersion;
-use crate::ledger::{Dedup, EtcdLog, Index, Ledger, Merge, ServerTimeline, SourceCounts};
-use crate::requests::filter::Filter;
-use crate::requests::grouping::RequestProperty;
+use crate::ledger::{EtcdLog, Index, Ledger, Merge, ServerTimeline, SourceCounts};
 
 pub use each::each;
-pub use worker::version::claims;
-pub use worker::{Counted, Pass, Shared, Worker};
-
-/// The settings of a run.
-#[derive(Debug)]
-pub struct Settings {
-    /// The number of workers.
-    pub threads: usize,
-    /// Longer records, in bytes, are skipped.
-    pub max_record: usize,
-    /// Selects the requests to count.
-    pub filter: Filter,
-    /// The envelopes of all records. `None` detects the envelopes of each record.
-    pub format: Option<Layers>,
-    /// How duplicate events are detected.
-    pub dedup: Dedup,
-    /// Whether to keep the order of requests, to find patterns over time.
-    pub patterns: bool,
-    /// The year of klog lines, because these lines contain no year.
-    pub year: Option<i32>,
-    /// Groups requests by this property. Each value of the property then counts as a client.
-    pub by: Option<RequestProperty>,
-}
-
-/// One worker, all requests, records of up to 64 MiB.
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            threads: 1,
-            max_record: 64 << 20,
-            filter: Filter::default(),
-            format: None,
-            dedup: Dedup::default(),
-            patterns: true,
-            year: None,
-            by: None,
-        }
-    }
-}
+pub use pass::{Counted, Pass};
+pub use settings::Settings;
+pub use shared::Shared;
+pub use version_evidence::claims;
+pub use worker::Worker;
 
 /// Reads all sources and counts their requests.
 ///
 /// The result does not depend on the number of workers, the size of blocks or the order of sources. There are two
-/// exceptions, because memory is bounded: duplicates that are far apart ([`Dedup`]), and a long-running request whose
+/// exceptions, because memory is bounded: duplicates that are far apart ([`crate::ledger::Dedup`]), and a long-running request whose
 /// start and end are far apart ([`crate::ledger::Row::open_long_running`]).
 ///
 /// `progress` counts compressed bytes. If the current rayon pool has `settings.threads` threads, these threads are the
@@ -80,7 +52,7 @@ pub fn run(
     let input = &mut counted.ledger.input;
     let both = input.access_ids > 0 && input.all_events() > input.access_lines;
     if !both && (traced.is_empty() || input.all_events() == 0) {
-        return Ok(counted.whole());
+        return Ok(counted.into_ledger());
     }
     if !can_be_read_again(sources) {
         if both {
@@ -88,7 +60,7 @@ pub fn run(
             input.not_joined = input.access_counted;
             counted.access = Ledger::default();
         }
-        return Ok(counted.whole());
+        return Ok(counted.into_ledger());
     }
     run.joined(counted, both, traced)
 }
@@ -142,7 +114,7 @@ impl Run<'_> {
                 additions.items(row, items);
             }
         }
-        Ok(Counted { ledger, access, additions, ..Counted::default() }.whole())
+        Ok(Counted { ledger, access, additions, ..Counted::default() }.into_ledger())
     }
 
     /// Reads the sources whose index passes `wanted`.

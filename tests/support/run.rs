@@ -91,7 +91,7 @@ pub fn count(blocks: &[Block], settings: &Settings, timeline: &ServerTimeline) -
         worker.read(block);
         worker
     });
-    Worker::sum(workers).whole()
+    Worker::sum(workers).into_ledger()
 }
 
 /// The report of a ledger.

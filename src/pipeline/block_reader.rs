@@ -2,7 +2,8 @@
 
 use smallvec::SmallVec;
 
-use super::{Counting, Pass, Uncounted};
+use super::counting::{Counting, Uncounted};
+use super::pass::Pass;
 use crate::decode::on_demand::PendingRequestReceived;
 use crate::decode::{Decoder, Extent, LocatedEvent, SkipReason, SourceFacts};
 use crate::input::{Block, Record, RecordKind, RecordRun, SourcePosition};
@@ -55,8 +56,8 @@ impl<'w, 'c, 'b> BlockReader<'w, 'c, 'b> {
         let mut outcomes = self.outcomes_of(&run.nth(1));
         match outcomes.pop().filter(|_| outcomes.is_empty()).flatten() {
             // If a partial line is open, each of the records would extend it, so they must be read one by one.
-            Some(lost) if times > 1 && !self.decoder.has_pending_parts() => {
-                self.counting.repeat(lost, run, self.block.source);
+            Some(uncounted) if times > 1 && !self.decoder.has_pending_parts() => {
+                self.counting.repeat(uncounted, run, self.block.source);
             }
             _ => (2..=times).for_each(|nth| {
                 self.record(run.nth(nth));
@@ -166,13 +167,12 @@ fn place_of(record: &Record<'_>, block: &Block) -> SourcePosition {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Pass, Shared, Worker};
     use super::*;
     use crate::decode::detect;
     use crate::input::Cutter;
     use crate::k8s::KubeVersion;
     use crate::ledger::ServerTimeline;
-    use crate::pipeline::Settings;
+    use crate::pipeline::{Settings, Shared, Worker};
     use proptest::prelude::*;
 
     const LINES: [&str; 17] = [

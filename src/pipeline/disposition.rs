@@ -1,6 +1,6 @@
 //! The disposition of an event: counted, filtered out or dropped as a duplicate.
 
-use super::{Settings, Shared};
+use super::settings::Settings;
 use crate::ledger::{Counter, InputCounts, RowHash};
 use crate::requests::{Grouping, Request};
 
@@ -9,17 +9,6 @@ pub(super) enum Disposition {
     Counted,
     Filtered,
     Duplicate { is_wanted: bool },
-}
-
-impl Shared<'_> {
-    pub(super) fn disposition(&self, request: &Request<'_>, is_new: bool) -> Disposition {
-        let is_wanted = !self.is_filtered || self.settings.filter.pass(request);
-        match (is_new, is_wanted) {
-            (true, true) => Disposition::Counted,
-            (true, false) => Disposition::Filtered,
-            (false, is_wanted) => Disposition::Duplicate { is_wanted },
-        }
-    }
 }
 
 pub(super) fn note(disposition: Disposition, input: &mut InputCounts) {

@@ -1,0 +1,49 @@
+//! A pass over the sources, and its counts.
+
+use crate::ledger::{Additions, EtcdLines, Index, Ledger, Merge};
+
+/// What a pass over the sources does with their records.
+#[derive(Debug)]
+pub enum Pass<'a> {
+    /// Counts all records. Requests of access logs are counted separately.
+    Count,
+    /// Indexes the row of each request by audit ID, and counts nothing.
+    Index(&'a Index),
+    /// Adds access lines to the rows of their requests in the index. Counts the access lines that have no such row.
+    Join(&'a Index),
+    /// Reads etcd's log.
+    Etcd,
+}
+
+/// The counts of a pass.
+#[derive(Debug, Default)]
+pub struct Counted {
+    /// Requests of audit logs, and counts of all input.
+    pub ledger: Ledger,
+    /// Requests of access logs.
+    pub access: Ledger,
+    /// Facts from access lines and traces about requests of audit logs.
+    pub additions: Additions,
+    /// Lines of etcd's log.
+    pub etcd: EtcdLines,
+}
+
+impl Counted {
+    /// Merges all requests into one ledger.
+    #[must_use]
+    pub fn into_ledger(self) -> Ledger {
+        let mut ledger = self.ledger;
+        ledger.merge(self.access);
+        ledger.clients.add(self.additions);
+        ledger
+    }
+}
+
+impl Merge for Counted {
+    fn merge(&mut self, other: Self) {
+        self.ledger.merge(other.ledger);
+        self.access.merge(other.access);
+        self.additions.merge(other.additions);
+        self.etcd.merge(other.etcd);
+    }
+}

@@ -1,0 +1,45 @@
+//! An access line that waits for other lines of its request.
+
+use crate::decode::klog::{AccessLine, Apf};
+use crate::input::SourcePosition;
+
+/// The maximum memory for lines that wait, in bytes.
+const ROOM: usize = 1 << 25;
+/// The maximum memory for each worker, in bytes, if there are many workers. It is enough for the lines of some blocks,
+/// because another worker may be that far ahead.
+const ROOM_PER_WORKER: usize = 1 << 22;
+
+/// All time zone offsets are multiples of this, in microseconds.
+const ZONE_STEP: i64 = 15 * 60 * 1_000_000;
+/// The maximum memory for lines that wait, in bytes.
+pub(super) fn room(threads: usize) -> usize {
+    ROOM.max(ROOM_PER_WORKER * threads)
+}
+
+/// An access line that waits for other lines of its request.
+#[derive(Debug)]
+pub(super) struct PendingAccessLine {
+    pub line: AccessLine<'static>,
+    pub logged_at: Option<i64>,
+    pub place: SourcePosition,
+}
+
+impl PendingAccessLine {
+    /// The order in which the lines of a request are considered. Two lines compare equal only if they count equally.
+    pub fn rank(&self) -> (Option<i64>, Option<u64>, SourcePosition, Option<&Apf<'static>>) {
+        (self.logged_at, self.line.latency_micros, self.place, self.line.apf.as_ref())
+    }
+
+    /// The start time of the request, in microseconds since 1970. It is the same for both lines of a request: a line
+    /// that is written one second later has one second more latency.
+    pub fn began(&self) -> Option<i64> {
+        let latency = self.line.latency_micros.and_then(|micros| i64::try_from(micros).ok()).unwrap_or(0);
+        self.logged_at.and_then(|logged_at| logged_at.checked_sub(latency))
+    }
+
+    /// A value that is equal for duplicates of one line. Timestamps of duplicates may differ by a time zone offset,
+    /// because klog writes no zone.
+    pub fn content(&self) -> (Option<i64>, Option<u64>) {
+        (self.logged_at.map(|logged_at| logged_at.rem_euclid(ZONE_STEP)), self.line.latency_micros)
+    }
+}
