@@ -11,7 +11,7 @@ check:
 
 # Write all generated docs again.
 docs:
-    UPDATE_DOCS=1 cargo test --test docs --test scenarios --test contract --test export
+    UPDATE_DOCS=1 cargo test --test docs --test export
 
 # Accept changed snapshots; look at the diff before you commit.
 bless:
@@ -26,14 +26,14 @@ bench:
 new-rule NAME FAMILY="KT3":
     python3 fixtures/rules/new.py '{{NAME}}' '{{FAMILY}}'
 
-# Check the spelling of all texts (pip install typos).
+# Check the spelling of all texts (needs: pip install typos).
 spelling:
     typos
 
-# Check the licenses and sources of dependencies (cargo install cargo-deny).
+# Check the licenses and sources of dependencies (needs: cargo install cargo-deny).
 deny:
     cargo deny --locked check licenses bans sources
 
-# Everything that decides whether work lands.
+# Run all checks that a change must pass.
 ci:
     bash .ci/run

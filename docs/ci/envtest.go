@@ -1,4 +1,4 @@
-// Copy it beside your suite_test.go, under a name that ends in _test.go, into the same package.
+// Copy this file into the package of your suite_test.go. Its name must end in _test.go.
 package controller
 
 import (
@@ -21,7 +21,7 @@ func recordAudit(testEnv *envtest.Environment) error {
 	if !filepath.IsAbs(dir) || !filepath.IsAbs(policy) {
 		return fmt.Errorf("AUDIT_LOG_DIR=%q and AUDIT_POLICY_FILE=%q must be absolute paths", dir, policy)
 	}
-	// Packages are tested at the same time, each with a server of its own: a file for each.
+	// Go tests packages at the same time, each with its own server. So each gets its own file.
 	name := fmt.Sprintf("%s-%d.log", filepath.Base(os.Args[0]), os.Getpid())
 	testEnv.ControlPlane.GetAPIServer().Configure().
 		Append("audit-policy-file", policy).
@@ -29,8 +29,8 @@ func recordAudit(testEnv *envtest.Environment) error {
 	return nil
 }
 
-// operatorConfig is the configuration for the manager under test. With it the manager asks under the name of its
-// ServiceAccount, and the log tells it from the test, which asks as admin. Call it after testEnv.Start().
+// operatorConfig returns the configuration for the manager under test. With it, the manager sends requests as its
+// ServiceAccount. So the log distinguishes it from the test, which is an admin. Call it after testEnv.Start().
 func operatorConfig(testEnv *envtest.Environment) (*rest.Config, error) {
 	user, err := testEnv.AddUser(envtest.User{
 		Name:   "system:serviceaccount:my-operator-system:my-operator-controller-manager",
