@@ -13,10 +13,10 @@ use kubetoll::ledger::{InputCounts, ServerTimeline};
 use kubetoll::patterns::Patterns;
 use kubetoll::pipeline::{Pass, Settings, Shared, Worker};
 use kubetoll::rules::facts::{CLIENT, REQUEST, RowFacts, SERVER};
-use kubetoll::rules::group::{ClientTotals, Group};
+use kubetoll::rules::group::{ClientTotals, RowGroup};
 use kubetoll::rules::names::{Root, VariableRef};
 use kubetoll::rules::stats::STATS;
-use kubetoll::rules::value::Value;
+use kubetoll::rules::value::VariableValue;
 use kubetoll::rules::{FileErrors, Rule, RuleSet, judge, parse_rule};
 use kubetoll::version::Doubt;
 use serde_json::json;
@@ -78,7 +78,7 @@ fn events(requests: &[Request<'_>]) -> String {
     log
 }
 
-fn fact(name: VariableRef, row: &RowFacts<'_>) -> Value<'static> {
+fn fact(name: VariableRef, row: &RowFacts<'_>) -> VariableValue<'static> {
     let names = match name.root {
         Root::Client => CLIENT,
         Root::Request => REQUEST,
@@ -95,8 +95,8 @@ fn word(name: VariableRef, rule: &Rule) -> String {
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "thresholds are small")]
-fn threshold(value: f64) -> Value<'static> {
-    if value.fract() == 0.0 { Value::Int(value as i64) } else { Value::Double(value) }
+fn threshold(value: f64) -> VariableValue<'static> {
+    if value.fract() == 0.0 { VariableValue::Int(value as i64) } else { VariableValue::Double(value) }
 }
 
 /// A finding's identifying fields, and its requests.
@@ -117,7 +117,8 @@ fn naively(judged: &JudgedClients, rules: &[Rule]) -> Found {
         let mut groups: BTreeMap<(usize, Vec<String>), Vec<&RowFacts<'_>>> = BTreeMap::new();
         for (index, facts) in &all {
             let holds = rule.matches.as_ref().is_none_or(|condition| {
-                let values: Vec<Value<'_>> = condition.names.iter().map(|name| fact(*name, facts)).collect();
+                let values: Vec<VariableValue<'_>> =
+                    condition.names.iter().map(|name| fact(*name, facts)).collect();
                 condition.evaluate(&values, |name| word(name, rule)).expect("a value")
             });
             if holds {
@@ -131,7 +132,7 @@ fn naively(judged: &JudgedClients, rules: &[Rule]) -> Found {
             }
         }
         for ((account, _), rows) in groups {
-            let group = Group::new(rows, account, &whole);
+            let group = RowGroup::new(rows, account, &whole);
             if group.requests() == 0 {
                 continue;
             }
@@ -141,7 +142,7 @@ fn naively(judged: &JudgedClients, rules: &[Rule]) -> Found {
                     Root::Threshold => threshold(rule.thresholds[name.index].1),
                     _ => fact(*name, group.leading()),
                 };
-                let values: Vec<Value<'_>> = condition.names.iter().map(value).collect();
+                let values: Vec<VariableValue<'_>> = condition.names.iter().map(value).collect();
                 condition.evaluate(&values, |name| word(name, rule)).expect("a value")
             });
             if let Some((severity, _)) = held {

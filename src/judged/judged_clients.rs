@@ -11,7 +11,7 @@ use rustc_hash::FxBuildHasher;
 use super::agreement::{Agreement, compare};
 use super::client_summary::ClientSummary;
 use super::key::ShapeKey;
-use super::load::{self, Load, LoadUnit, Measure};
+use super::load::{self, LoadUnit, Measure, RequestLoad};
 use super::pagination::Pagination;
 use super::shape_summary::{ProductRow, ShapeSummary};
 use super::{etcd, impersonation};
@@ -198,8 +198,8 @@ impl JudgedClients {
 
     /// The load of all requests of a client.
     #[must_use]
-    pub fn load_of(&self, client: &ClientSummary) -> Load {
-        let mut load = Load::default();
+    pub fn load_of(&self, client: &ClientSummary) -> RequestLoad {
+        let mut load = RequestLoad::default();
         for (key, entry) in &client.entries {
             for one in &entry.rows {
                 load.add(self.measure.load(key, entry, &one.row, one.cost.as_deref()));

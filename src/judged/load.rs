@@ -40,7 +40,7 @@ pub struct Measure {
 
 /// The load of some requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Load {
+pub struct RequestLoad {
     /// The amount, in the report's unit.
     pub amount: u64,
     /// Whether the amount is exact, a bound or an estimate.
@@ -49,7 +49,7 @@ pub struct Load {
     pub etcd_writes: u64,
 }
 
-impl Load {
+impl RequestLoad {
     pub fn add(&mut self, other: Self) {
         self.amount = self.amount.saturating_add(other.amount);
         self.bound = self.bound.max(other.bound);
@@ -60,16 +60,20 @@ impl Load {
 impl Measure {
     /// The load of a row.
     #[must_use]
-    pub fn load(self, key: &ShapeKey, entry: &ShapeSummary, row: &Row, cost: Option<&Cost>) -> Load {
+    pub fn load(self, key: &ShapeKey, entry: &ShapeSummary, row: &Row, cost: Option<&Cost>) -> RequestLoad {
         let etcd_writes = self.etcd_writes(key, entry, row);
         match self.unit {
-            LoadUnit::RequestMicros if entry.long_running => Load { etcd_writes, ..Load::default() },
-            LoadUnit::RequestMicros => Load { amount: row.served_micros(), bound: Bound::Exact, etcd_writes },
+            LoadUnit::RequestMicros if entry.long_running => {
+                RequestLoad { etcd_writes, ..RequestLoad::default() }
+            }
+            LoadUnit::RequestMicros => {
+                RequestLoad { amount: row.served_micros(), bound: Bound::Exact, etcd_writes }
+            }
             LoadUnit::Objects => {
                 // Objects from etcd are filtered too, so `filtered` counts all handled objects.
                 let handled = cost.map(|cost| cost.filtered).unwrap_or_default();
                 let amount = handled.objects.saturating_add(etcd_writes);
-                Load { amount, bound: handled.bound, etcd_writes }
+                RequestLoad { amount, bound: handled.bound, etcd_writes }
             }
         }
     }

@@ -15,5 +15,5 @@ pub use agreement::{Agreement, compare};
 pub use client_summary::{Agent, ClientSummary, Job};
 pub use judged_clients::JudgedClients;
 pub use key::ShapeKey;
-pub use load::{Load, LoadUnit, Measure};
+pub use load::{LoadUnit, Measure, RequestLoad};
 pub use shape_summary::{ProductRow, ShapeSummary};

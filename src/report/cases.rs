@@ -26,11 +26,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 pub(super) use self::case::{Case, Member};
 use self::causes::{Cause, cause, causes, is_on_log};
 use crate::apiserver::ServedFrom;
-use crate::judged::{ClientSummary, JudgedClients, Load};
+use crate::judged::{ClientSummary, JudgedClients, RequestLoad};
 use crate::k8s::{Scope, Verb};
 use crate::rules::Severity;
 use crate::rules::facts::RowFacts;
-use crate::rules::group::Group;
+use crate::rules::group::RowGroup;
 use crate::rules::hits::HitRef;
 use crate::rules::programs::{self, ProgramName};
 use crate::rules::sources::ClientSource;
@@ -120,7 +120,7 @@ fn order<'c>(case: &'c Case, hits: &[HitRef<'_, '_>]) -> impl Ord + use<'c> {
 fn share_out(cases: &mut [(Case, Vec<&RowFacts<'_>>)], judged_clients: &JudgedClients) {
     let mut taken: HashSet<*const RowFacts<'_>> = HashSet::new();
     for (case, rows) in cases {
-        case.load = Load::default();
+        case.load = RequestLoad::default();
         for facts in rows.iter() {
             if taken.insert(std::ptr::from_ref(*facts)) {
                 case.load.add(load_of(facts, judged_clients));
@@ -129,7 +129,7 @@ fn share_out(cases: &mut [(Case, Vec<&RowFacts<'_>>)], judged_clients: &JudgedCl
     }
 }
 
-fn load_of(facts: &RowFacts<'_>, judged_clients: &JudgedClients) -> Load {
+fn load_of(facts: &RowFacts<'_>, judged_clients: &JudgedClients) -> RequestLoad {
     judged_clients.measure.load(facts.key, facts.entry, facts.row, facts.cost)
 }
 
@@ -148,7 +148,7 @@ fn on_input(at: usize, hit: &HitRef<'_, '_>) -> Case {
         resource: None,
         requests: 0,
         peak_per_minute: 0.0,
-        load: Load::default(),
+        load: RequestLoad::default(),
         fingerprint: identity::on_input(&hit.rule.id),
         source: None,
     }
@@ -268,7 +268,7 @@ fn case<'r>(
     let mut seen = HashSet::new();
     let rows = causes.into_iter().flat_map(|cause| cause.group.rows);
     let rows = rows.filter(|facts| seen.insert(std::ptr::from_ref(*facts)));
-    let all = Group::new(rows.collect(), client_index, whole);
+    let all = RowGroup::new(rows.collect(), client_index, whole);
     let fingerprint = if is_on_log {
         identity::on_input(&hits[findings[0]].rule.id)
     } else {
@@ -296,7 +296,7 @@ fn case<'r>(
 }
 
 #[allow(clippy::cast_precision_loss, reason = "rates are for people, and counts are far below 2^52")]
-fn peak(group: &Group<'_>) -> f64 {
+fn peak(group: &RowGroup<'_>) -> f64 {
     let tenths = |value: f64| (value * 10.0).round() / 10.0;
     group.rate().map_or(0.0, |rate| tenths(rate.peak as f64 / rate.window_minutes as f64))
 }
@@ -334,7 +334,7 @@ fn worst(causes: &[Cause<'_, '_>], judged_clients: &JudgedClients) -> Vec<Member
                 name: facts.client.short_name(),
                 severity: cause.severity,
                 requests: 0,
-                load: Load::default(),
+                load: RequestLoad::default(),
             });
             member.severity = member.severity.max(cause.severity);
             if seen.insert(std::ptr::from_ref(*facts)) {

@@ -14,7 +14,7 @@ use super::text_cache::TextCache;
 use super::{advice, cost, patterns, v1};
 use crate::apiserver::{LimitVerdict, ServedFrom};
 use crate::cost::{CostBasis, ShapeCost};
-use crate::judged::{Agent, ClientSummary, Job, Load, Measure, ProductRow, ShapeKey, ShapeSummary};
+use crate::judged::{Agent, ClientSummary, Job, Measure, ProductRow, RequestLoad, ShapeKey, ShapeSummary};
 use crate::k8s::secrets::masked;
 use crate::k8s::{Scope, Verb, timestamp};
 use crate::ledger::{Exemplar, Merge, Row};
@@ -69,7 +69,7 @@ impl Builder<'_> {
             let requests = shape.requests;
             let of = |is_wanted: bool| if is_wanted { requests } else { 0 };
             let ties = Ties { etcd_lists: of(from_etcd), limit_ignored: of(ignored), requests };
-            rank(Load { amount: shape.load.amount, ..Load::default() }, ties)
+            rank(RequestLoad { amount: shape.load.amount, ..RequestLoad::default() }, ties)
         });
         let client = v1::Client {
             identity,
@@ -235,12 +235,16 @@ struct ShapeSums {
     products: Vec<String>,
     pattern: Option<Box<Pattern>>,
     costs: cost::Costs,
-    load: Load,
+    load: RequestLoad,
 }
 
 impl ShapeSums {
     /// A request ID with two products counts as one request of each product.
-    fn from_rows(rows: Vec<ProductRow>, received_only: bool, load: impl Fn(&ProductRow) -> Load) -> Self {
+    fn from_rows(
+        rows: Vec<ProductRow>,
+        received_only: bool,
+        load: impl Fn(&ProductRow) -> RequestLoad,
+    ) -> Self {
         // Most shapes have one product. `reduce` needs no merge for these.
         let one = |mut one: ProductRow| Self {
             load: load(&one),

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use super::v1;
-use crate::judged::{JudgedClients, Load, LoadUnit};
+use crate::judged::{JudgedClients, LoadUnit, RequestLoad};
 
 /// The unit of load, and the total load that shares are computed from.
 #[derive(Debug, Clone, Copy, Default)]
@@ -18,7 +18,7 @@ impl Loads {
         Self { unit: judged_clients.measure.unit, total: all.fold(0, u64::saturating_add) }
     }
 
-    pub(super) fn to_v1(self, load: Load) -> v1::Load {
+    pub(super) fn to_v1(self, load: RequestLoad) -> v1::Load {
         v1::Load {
             unit: self.unit.as_str(),
             amount: load.amount,
@@ -43,7 +43,7 @@ pub(super) struct Ties {
 }
 
 /// Returns the sort key of a client or shape, as [`ranking`] describes. The smallest key comes first.
-pub(super) fn rank(load: Load, ties: Ties) -> Reverse<[u64; 4]> {
+pub(super) fn rank(load: RequestLoad, ties: Ties) -> Reverse<[u64; 4]> {
     Reverse([load.amount, ties.etcd_lists, ties.limit_ignored, ties.requests])
 }
 

@@ -106,7 +106,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::judged::Load;
+    use crate::judged::RequestLoad;
     use crate::rules::Severity;
 
     /// Creates a case. Only its first finding belongs to the worst member.
@@ -125,7 +125,7 @@ mod tests {
             resource: None,
             requests: 1,
             peak_per_minute: 1.0,
-            load: Load::default(),
+            load: RequestLoad::default(),
             fingerprint: String::new(),
             source: None,
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::cost::Costs;
 use super::v1;
-use crate::judged::{Agreement, Load};
+use crate::judged::{Agreement, RequestLoad};
 use crate::ledger::timeline::Rate;
 use crate::ledger::{self, DistinctSet, Histogram, Merge, Row, Timeline};
 
@@ -85,7 +85,7 @@ pub(super) struct Sums {
     pub(super) unfinished: u64,
     pub(super) events_without_request: u64,
     pub(super) costs: Costs,
-    pub(super) load: Load,
+    pub(super) load: RequestLoad,
 }
 
 impl Sums {
@@ -112,7 +112,7 @@ impl Sums {
     }
 
     /// Adds the load of a shape.
-    pub(super) fn add_load(&mut self, load: Load) {
+    pub(super) fn add_load(&mut self, load: RequestLoad) {
         self.load.add(load);
         self.counts.etcd_writes += load.etcd_writes;
     }

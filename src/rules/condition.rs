@@ -9,7 +9,7 @@ use super::check_error::CheckError;
 use super::names::{Root, VariableRef, VariableScope};
 use super::native::NativeExpr;
 use super::types::Check;
-use super::value::Value;
+use super::value::VariableValue;
 
 /// The maximum length of a condition, in bytes: about twenty times the longest embedded condition.
 const LONGEST: usize = 4_096;
@@ -117,7 +117,7 @@ impl Condition {
 
     /// Evaluates the condition without CEL, which suffices for most conditions. `Some` is always equal to CEL's result.
     /// `None` means that only CEL can decide.
-    pub fn holds_natively<'v>(&'v self, find: impl Fn(VariableRef) -> Value<'v>) -> Option<bool> {
+    pub fn holds_natively<'v>(&'v self, find: impl Fn(VariableRef) -> VariableValue<'v>) -> Option<bool> {
         self.whole.native.as_ref()?.holds(&find)
     }
 
@@ -127,7 +127,7 @@ impl Condition {
     /// CEL's runtime errors, such as a division by zero.
     pub fn evaluate(
         &self,
-        values: &[Value<'_>],
+        values: &[VariableValue<'_>],
         word: impl Fn(VariableRef) -> String,
     ) -> Result<bool, String> {
         evaluate(&self.whole.cel, &self.names, values, word)
@@ -136,7 +136,7 @@ impl Condition {
 
 impl Conjunct {
     /// See [`Condition::holds_natively`].
-    pub fn holds_natively<'v>(&'v self, find: impl Fn(VariableRef) -> Value<'v>) -> Option<bool> {
+    pub fn holds_natively<'v>(&'v self, find: impl Fn(VariableRef) -> VariableValue<'v>) -> Option<bool> {
         self.expr.native.as_ref()?.holds(&find)
     }
 
@@ -147,7 +147,7 @@ impl Conjunct {
     /// whole condition is false, even if another operand fails (CEL's `&&`).
     pub fn evaluate(
         &self,
-        values: &[Value<'_>],
+        values: &[VariableValue<'_>],
         word: impl Fn(VariableRef) -> String,
     ) -> Result<bool, String> {
         evaluate(&self.expr.cel, &self.names, values, word)
@@ -157,7 +157,7 @@ impl Conjunct {
 fn evaluate(
     expr: &IdedExpr,
     names: &[VariableRef],
-    values: &[Value<'_>],
+    values: &[VariableValue<'_>],
     word: impl Fn(VariableRef) -> String,
 ) -> Result<bool, String> {
     let mut roots: Vec<(Root, HashMap<String, cel::Value>)> = Vec::new();

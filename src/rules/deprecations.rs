@@ -1,11 +1,11 @@
 //! The `stats.*` variables about deprecated API versions.
 
-use super::group::{Group, GroupGetter};
+use super::group::{GroupGetter, RowGroup};
 use super::value::Kind::{Int, Text};
-use super::value::{Value, Variable};
+use super::value::{Variable, VariableValue};
 use crate::ledger::Deprecated;
 
-fn of_rows<'g>(group: &'g Group<'_>) -> impl Iterator<Item = (&'g Deprecated, u16)> {
+fn of_rows<'g>(group: &'g RowGroup<'_>) -> impl Iterator<Item = (&'g Deprecated, u16)> {
     group
         .rows
         .iter()
@@ -17,7 +17,7 @@ pub(super) const DEPRECATIONS: &[Variable<GroupGetter>] = &[
         name: "deprecated",
         kind: Int,
         doc: "Requests to an API version that the server calls deprecated.",
-        get: |group| Value::count(of_rows(group).map(|(deprecated, _)| deprecated.requests).sum()),
+        get: |group| VariableValue::count(of_rows(group).map(|(deprecated, _)| deprecated.requests).sum()),
     },
     Variable {
         name: "removedRelease",
@@ -25,7 +25,7 @@ pub(super) const DEPRECATIONS: &[Variable<GroupGetter>] = &[
         doc: "The first release that removes such an API version, such as `1.25`; empty if the server names none.",
         get: |group| {
             let releases = of_rows(group).filter_map(|(deprecated, _)| deprecated.removed_in);
-            Value::Text(
+            VariableValue::Text(
                 releases.min().map_or(String::new(), |(major, minor)| format!("{major}.{minor}")).into(),
             )
         },
@@ -39,7 +39,7 @@ pub(super) const DEPRECATIONS: &[Variable<GroupGetter>] = &[
                 let (major, minor) = deprecated.removed_in?;
                 (major == 1).then(|| u64::from(minor).saturating_sub(u64::from(own)))
             });
-            Value::count(minors.min().unwrap_or(0))
+            VariableValue::count(minors.min().unwrap_or(0))
         },
     },
 ];

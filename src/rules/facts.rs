@@ -7,7 +7,7 @@ mod server;
 pub use server::SERVER;
 
 use super::value::Kind::{Bool, Int, Text, Texts};
-use super::value::{Value, Variable};
+use super::value::{Variable, VariableValue};
 use crate::apiserver::options::{
     Limit, Narrows, Page, PageSize, ResourceVersion, ResourceVersionMatch, Selector, Single,
 };
@@ -44,10 +44,10 @@ pub struct RowFacts<'a> {
 }
 
 /// A function that returns the value of a variable for a row.
-pub type RowGetter = for<'r, 'a> fn(&'r RowFacts<'a>) -> Value<'r>;
+pub type RowGetter = for<'r, 'a> fn(&'r RowFacts<'a>) -> VariableValue<'r>;
 
-fn text(text: &str) -> Value<'_> {
-    Value::Text(text.into())
+fn text(text: &str) -> VariableValue<'_> {
+    VariableValue::Text(text.into())
 }
 
 impl<'a> RowFacts<'a> {
@@ -121,7 +121,7 @@ pub const CLIENT: &[Variable<RowGetter>] = &[
         name: "identity",
         kind: Text,
         doc: "The user name that the requests act as; `system:node:*` for all nodes.",
-        get: |row| Value::Text(row.client.identity().into()),
+        get: |row| VariableValue::Text(row.client.identity().into()),
     },
     Variable {
         name: "kind",
@@ -141,7 +141,9 @@ pub const CLIENT: &[Variable<RowGetter>] = &[
         doc: "`namespace/name`, or empty.",
         get: |row| {
             let name = row.client.service_account();
-            Value::Text(name.map_or(String::new(), |(namespace, name)| format!("{namespace}/{name}")).into())
+            VariableValue::Text(
+                name.map_or(String::new(), |(namespace, name)| format!("{namespace}/{name}")).into(),
+            )
         },
     },
     Variable {
@@ -166,49 +168,49 @@ pub const CLIENT: &[Variable<RowGetter>] = &[
         name: "job",
         kind: Bool,
         doc: "It runs once and ends: `kubectl`, `helm`, `terraform`, a backup tool or another job of docs/products.md, pods with the names of a CronJob, or instances that start one after another and end after a bounded time. A WATCH does not help such a client.",
-        get: |row| Value::Bool(row.client.job(row.product) >= Job::Likely),
+        get: |row| VariableValue::Bool(row.client.job(row.product) >= Job::Likely),
     },
     Variable {
         name: "viewer",
         kind: Bool,
         doc: "It shows objects to people: a dashboard, K9s, Lens, a browser. Its users cannot change its code.",
-        get: |row| Value::Bool(is_viewer(row)),
+        get: |row| VariableValue::Bool(is_viewer(row)),
     },
     Variable {
         name: "anonymous",
         kind: Bool,
         doc: "The user agent is absent, or is the default of a library: `Go-http-client`, `okhttp`, `manager`, `python-requests` …",
-        get: |row| Value::Bool(is_default_name(row.product)),
+        get: |row| VariableValue::Bool(is_default_name(row.product)),
     },
     Variable {
         name: "products",
         kind: Int,
         doc: "Distinct user agent products of this identity.",
-        get: |row| Value::count(row.client.agents.len() as u64),
+        get: |row| VariableValue::count(row.client.agents.len() as u64),
     },
     Variable {
         name: "workloads",
         kind: Int,
         doc: "Distinct workloads of this identity: names of pods without their generated suffixes.",
-        get: |row| Value::count(row.client.workloads.count().0),
+        get: |row| VariableValue::count(row.client.workloads.count().0),
     },
     Variable {
         name: "pods",
         kind: Int,
         doc: "Distinct pods that tokens of this identity are bound to.",
-        get: |row| Value::count(row.client.pods.count().0),
+        get: |row| VariableValue::count(row.client.pods.count().0),
     },
     Variable {
         name: "nodes",
         kind: Int,
         doc: "Distinct nodes that it was seen on. For kubelets, the nodes themselves.",
-        get: |row| Value::count(row.client.nodes.count().0),
+        get: |row| VariableValue::count(row.client.nodes.count().0),
     },
     Variable {
         name: "namespaces",
         kind: Int,
         doc: "Distinct namespaces that its requests name. Leases do not count. In a ServiceAccount's own namespace, GETs, ConfigMaps, Secrets, Events, Endpoints and EndpointSlices do not count either, because they do not show where it works.",
-        get: |row| Value::count(row.client.namespaces.count().0),
+        get: |row| VariableValue::count(row.client.namespaces.count().0),
     },
 ];
 
@@ -243,7 +245,7 @@ pub const REQUEST: &[Variable<RowGetter>] = &[
         name: "allNamespaces",
         kind: Bool,
         doc: "A collection of a namespaced resource, across all namespaces. A custom resource is known to be namespaced if the log has a request for it in a namespace.",
-        get: |row| Value::Bool(row.is_across_namespaces()),
+        get: |row| VariableValue::Bool(row.is_across_namespaces()),
     },
     Variable {
         name: "parameters",
@@ -262,7 +264,7 @@ pub const REQUEST: &[Variable<RowGetter>] = &[
         name: "fromEtcd",
         kind: Bool,
         doc: "Read from etcd; for `depends`, in most cases.",
-        get: |row| Value::Bool(row.key.is_from_etcd()),
+        get: |row| VariableValue::Bool(row.key.is_from_etcd()),
     },
     Variable {
         name: "limit",
@@ -275,7 +277,7 @@ pub const REQUEST: &[Variable<RowGetter>] = &[
         kind: Int,
         doc: "The requested limit. A size that few clients use is rounded up to the next usual one. 0 for none.",
         get: |row| {
-            Value::Int(match row.request().map(|request| request.options.limit) {
+            VariableValue::Int(match row.request().map(|request| request.options.limit) {
                 Some(Limit::Page(PageSize::Exactly(size) | PageSize::UpTo(size))) => i64::from(size),
                 Some(Limit::Page(PageSize::More)) => 100_000,
                 _ => 0,
@@ -332,7 +334,7 @@ pub const REQUEST: &[Variable<RowGetter>] = &[
         kind: Bool,
         doc: "It has a label selector.",
         get: |row| {
-            Value::Bool(
+            VariableValue::Bool(
                 row.request().is_some_and(|request| request.options.label_selector != Selector::Everything),
             )
         },
@@ -355,14 +357,14 @@ pub const REQUEST: &[Variable<RowGetter>] = &[
         name: "selectsNode",
         kind: Bool,
         doc: "It requests the pods of one node (`spec.nodeName` in the field selector). The watch cache has an index for this, etcd has none.",
-        get: |row| Value::Bool(row.selects_node()),
+        get: |row| VariableValue::Bool(row.selects_node()),
     },
     Variable {
         name: "readsOneKey",
         kind: Bool,
         doc: "The field selector narrows the read to one object's key; the server does this within a namespace.",
         get: |row| {
-            Value::Bool(row.request().is_some_and(|request| match request.options.single {
+            VariableValue::Bool(row.request().is_some_and(|request| match request.options.single {
                 Single::No => false,
                 Single::Key => true,
                 Single::KeyIfClusterScoped => !row.is_across_namespaces(),
@@ -375,7 +377,7 @@ pub const REQUEST: &[Variable<RowGetter>] = &[
         kind: Bool,
         doc: "It sets `sendInitialEvents=true`.",
         get: |row| {
-            Value::Bool(
+            VariableValue::Bool(
                 row.request().is_some_and(|request| request.options.send_initial_events == Some(true)),
             )
         },
@@ -384,19 +386,19 @@ pub const REQUEST: &[Variable<RowGetter>] = &[
         name: "dryRun",
         kind: Bool,
         doc: "A write with `dryRun=All`: the server checks it but does not store it.",
-        get: |row| Value::Bool(row.request().is_some_and(|request| request.options.dry_run)),
+        get: |row| VariableValue::Bool(row.request().is_some_and(|request| request.options.dry_run)),
     },
     Variable {
         name: "misspelled",
         kind: Texts,
         doc: "List options that the client probably meant, where the server ignores a misspelled parameter.",
-        get: |row| Value::Texts(row.key.misspelled.iter().map(|key| key.as_str().into()).collect()),
+        get: |row| VariableValue::Texts(row.key.misspelled.iter().map(|key| key.as_str().into()).collect()),
     },
     Variable {
         name: "rejected",
         kind: Int,
         doc: "The status with which the server rejects it because of its parameters or path, or 0.",
-        get: |row| Value::Int(i64::from(row.key.rejected.unwrap_or(0))),
+        get: |row| VariableValue::Int(i64::from(row.key.rejected.unwrap_or(0))),
     },
     Variable {
         name: "reason",
@@ -414,7 +416,7 @@ pub const REQUEST: &[Variable<RowGetter>] = &[
         name: "longRunning",
         kind: Bool,
         doc: "A watch, a log, or a connection. Its duration is a lifetime, not a cost.",
-        get: |row| Value::Bool(row.entry.long_running),
+        get: |row| VariableValue::Bool(row.entry.long_running),
     },
 ];
 

@@ -1,13 +1,13 @@
 //! Findings: the result of a rule for a group of rows.
 
-use super::group::Group;
+use super::group::RowGroup;
 use super::permission::Permission;
 use super::programs::{self, ProgramName};
 use super::rivals::Rival;
 use super::rule::Severity;
-use super::value::Value;
+use super::value::VariableValue;
 use crate::cost::CostBasis;
-use crate::judged::Load;
+use crate::judged::RequestLoad;
 use crate::judged::etcd::SlowReads;
 use crate::ledger::{DistinctSet, Exemplar};
 use crate::patterns::Pattern;
@@ -40,11 +40,11 @@ pub struct Finding {
     pub look_for: Option<String>,
     /// What the fix makes worse. Same format as `fix`.
     pub tradeoff: Option<String>,
-    pub stats: Vec<(&'static str, Value<'static>)>,
+    pub stats: Vec<(&'static str, VariableValue<'static>)>,
     /// The verdict on the shape with the most requests.
     pub verdict: Option<FindingVerdict>,
     /// The load of the finding's requests on the apiserver and etcd.
-    pub load: Load,
+    pub load: RequestLoad,
     /// The cost of the requests and its basis.
     pub cost: CostBasis,
     /// When the first and the last event were received, in microseconds since 1970.
@@ -80,7 +80,7 @@ pub struct OnProgram {
 
 impl OnProgram {
     /// Returns `None` if the group is not for a program.
-    pub(super) fn from_group(group: &Group<'_>) -> Option<Self> {
+    pub(super) fn from_group(group: &RowGroup<'_>) -> Option<Self> {
         let (program, members) = group.program.as_ref()?;
         let members = members.iter().map(|index| &group.totals.judged.clients[*index]);
         Some(Self {

@@ -9,7 +9,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::facts::RowFacts;
 use super::programs::Program;
-use super::value::Value;
+use super::value::VariableValue;
 use crate::cost::{Cost, CostBasis, ShapeCost};
 use crate::judged::etcd::SlowReads;
 use crate::judged::{self, ClientSummary, JudgedClients, ShapeKey};
@@ -141,7 +141,7 @@ impl<'a> ClientTotals<'a> {
 
 /// Rows that a rule evaluates together. All are of one client, or of clients that run one program.
 #[derive(Debug)]
-pub struct Group<'a> {
+pub struct RowGroup<'a> {
     /// The rows, by descending number of requests. Never empty.
     pub rows: Vec<&'a RowFacts<'a>>,
     /// The index of the client. For a program, the client of the row with the most requests.
@@ -160,9 +160,9 @@ pub struct Group<'a> {
 }
 
 /// A function that returns the value of a variable for a group.
-pub type GroupGetter = for<'r, 'a> fn(&'r Group<'a>) -> Value<'r>;
+pub type GroupGetter = for<'r, 'a> fn(&'r RowGroup<'a>) -> VariableValue<'r>;
 
-impl<'a> Group<'a> {
+impl<'a> RowGroup<'a> {
     /// Creates a group of rows of one client. Rows with the same number of requests keep their order, so that the
     /// result is deterministic.
     #[must_use]
@@ -354,9 +354,9 @@ impl<'a> Group<'a> {
 
     /// The load of the requests on the apiserver and etcd.
     #[must_use]
-    pub fn load(&self) -> judged::Load {
+    pub fn load(&self) -> judged::RequestLoad {
         let measure = self.totals.judged.measure;
-        self.rows.iter().fold(judged::Load::default(), |mut all, facts| {
+        self.rows.iter().fold(judged::RequestLoad::default(), |mut all, facts| {
             all.add(measure.load(facts.key, facts.entry, facts.row, facts.cost));
             all
         })

@@ -1,6 +1,6 @@
 //! Findings whose texts are not rendered yet.
 
-use super::group::Group;
+use super::group::RowGroup;
 use super::rule::{Rule, Severity};
 
 /// A finding whose texts are not rendered yet.
@@ -9,5 +9,5 @@ pub struct HitRef<'h, 'r> {
     pub rule: &'h Rule,
     pub severity: Severity,
     /// `None` for a finding on the input.
-    pub group: Option<&'h Group<'r>>,
+    pub group: Option<&'h RowGroup<'r>>,
 }

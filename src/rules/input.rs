@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::group::{ClientTotals, is_write};
 use super::value::Kind::{Bool, Double, Int, Text};
-use super::value::{Value, Variable};
+use super::value::{Variable, VariableValue};
 use crate::apiserver::{ServedFrom, Target};
 use crate::decode::SkipReason;
 use crate::judged::{ClientSummary, JudgedClients, ShapeKey};
@@ -19,7 +19,7 @@ const NAMED: usize = 3;
 const MAX_NAME: usize = 80;
 
 /// A function that returns the value of a variable of the input.
-pub type InputGetter = fn(&InputFacts) -> Value<'_>;
+pub type InputGetter = fn(&InputFacts) -> VariableValue<'_>;
 
 /// Totals of the input, for rules with `groupBy: [input]`.
 #[derive(Debug, Clone, Default)]
@@ -160,139 +160,144 @@ impl InputFacts {
 }
 
 pub const INPUT: &[Variable<InputGetter>] = &[
-    Variable { name: "events", kind: Int, doc: "Events.", get: |input| Value::count(input.events) },
-    Variable { name: "requests", kind: Int, doc: "Requests.", get: |input| Value::count(input.requests) },
+    Variable { name: "events", kind: Int, doc: "Events.", get: |input| VariableValue::count(input.events) },
+    Variable {
+        name: "requests",
+        kind: Int,
+        doc: "Requests.",
+        get: |input| VariableValue::count(input.requests),
+    },
     Variable {
         name: "minutes",
         kind: Int,
         doc: "Minutes from the first event to the last one.",
-        get: |input| Value::count(input.minutes),
+        get: |input| VariableValue::count(input.minutes),
     },
     Variable {
         name: "receivedOnly",
         kind: Bool,
         doc: "The log has only RequestReceived events: no status and no duration is known.",
-        get: |input| Value::Bool(input.received_only),
+        get: |input| VariableValue::Bool(input.received_only),
     },
     Variable {
         name: "withoutUri",
         kind: Int,
         doc: "Requests without a recorded target: resourceVersion, limit and continue are unknown.",
-        get: |input| Value::count(input.without_uri),
+        get: |input| VariableValue::count(input.without_uri),
     },
     Variable {
         name: "reads",
         kind: Int,
         doc: "GETs, LISTs and watches of resources.",
-        get: |input| Value::count(input.reads),
+        get: |input| VariableValue::count(input.reads),
     },
-    Variable { name: "lists", kind: Int, doc: "LISTs.", get: |input| Value::count(input.lists) },
+    Variable { name: "lists", kind: Int, doc: "LISTs.", get: |input| VariableValue::count(input.lists) },
     Variable {
         name: "writes",
         kind: Int,
         doc: "Creates, updates, patches and deletes.",
-        get: |input| Value::count(input.writes),
+        get: |input| VariableValue::count(input.writes),
     },
     Variable {
         name: "etcdWritesPerMinute",
         kind: Double,
         doc: "Writes to etcd per minute, over the minutes with at least one. Leases, events, dry runs, and refused requests do not count.",
-        get: |input| Value::Double(input.etcd_writes.per_minute),
+        get: |input| VariableValue::Double(input.etcd_writes.per_minute),
     },
     Variable {
         name: "peakEtcdWritesPerMinute",
         kind: Double,
         doc: "Writes to etcd in the busiest minute; counts the same writes as `input.etcdWritesPerMinute`. In a log of more than 1,536 minutes, the mean of a wider window.",
-        get: |input| Value::Double(input.etcd_writes.peak_per_minute),
+        get: |input| VariableValue::Double(input.etcd_writes.peak_per_minute),
     },
     Variable {
         name: "etcdWriteMinutes",
         kind: Int,
         doc: "Minutes with at least one such write.",
-        get: |input| Value::count(input.etcd_writes.minutes),
+        get: |input| VariableValue::count(input.etcd_writes.minutes),
     },
     Variable {
         name: "topWriterPercent",
         kind: Int,
         doc: "Percent of these writes that the client with the most sends.",
-        get: |input| Value::count(input.etcd_writes.top_percent),
+        get: |input| VariableValue::count(input.etcd_writes.top_percent),
     },
     Variable {
         name: "topWriters",
         kind: Text,
         doc: "The three clients with the most of these writes, each with its percent.",
-        get: |input| Value::Text(input.etcd_writes.top.as_str().into()),
+        get: |input| VariableValue::Text(input.etcd_writes.top.as_str().into()),
     },
     Variable {
         name: "nodes",
         kind: Int,
         doc: "Nodes of the cluster: those in the inventory, or the highest number that one client was seen on.",
-        get: |input| Value::count(input.nodes),
+        get: |input| VariableValue::count(input.nodes),
     },
     Variable {
         name: "withoutReads",
         kind: Bool,
         doc: "At least one source is a log that never contains reads (Azure's kube-audit-admin).",
-        get: |input| Value::Bool(input.without_reads),
+        get: |input| VariableValue::Bool(input.without_reads),
     },
     Variable {
         name: "cut",
         kind: Int,
         doc: "Records that were truncated in transit or are too long, and events that the server truncated.",
-        get: |input| Value::count(input.cut),
+        get: |input| VariableValue::count(input.cut),
     },
     Variable {
         name: "skipped",
         kind: Int,
         doc: "Records that could not be parsed, without blank ones.",
-        get: |input| Value::count(input.skipped),
+        get: |input| VariableValue::count(input.skipped),
     },
     Variable {
         name: "damaged",
         kind: Int,
         doc: "Compressed streams that could not be read completely.",
-        get: |input| Value::count(input.damaged),
+        get: |input| VariableValue::count(input.damaged),
     },
     Variable {
         name: "longestGapMinutes",
         kind: Int,
         doc: "The longest time without any event, in minutes.",
-        get: |input| Value::count(input.longest_gap),
+        get: |input| VariableValue::count(input.longest_gap),
     },
     Variable {
         name: "filtered",
         kind: Int,
         doc: "Events that a filter removed.",
-        get: |input| Value::count(input.filtered),
+        get: |input| VariableValue::count(input.filtered),
     },
     Variable {
         name: "accessOnly",
         kind: Bool,
         doc: "All events are access lines of the apiserver's own log, which name no user.",
-        get: |input| Value::Bool(input.access_only),
+        get: |input| VariableValue::Bool(input.access_only),
     },
     Variable {
         name: "mixedServers",
         kind: Bool,
         doc: "A file has requests to servers of different versions at the same time.",
-        get: |input| Value::Bool(input.version.is_mixed),
+        get: |input| VariableValue::Bool(input.version.is_mixed),
     },
     Variable {
         name: "possibleVersions",
         kind: Text,
         doc: "The server versions that fit the log: `1.30 to 1.33`.",
-        get: |input| Value::Text(input.version.possible.to_string().into()),
+        get: |input| VariableValue::Text(input.version.possible.to_string().into()),
     },
     Variable {
         name: "totalsByVersion",
         kind: Text,
         doc: "The totals for each range of these versions: `1.30: 1,595 LISTs from etcd; 1.31 to 1.33: 125`. Empty if they are equal.",
-        get: |input| Value::Text(input.version.totals.join("; ").into()),
+        get: |input| VariableValue::Text(input.version.totals.join("; ").into()),
     },
     Variable {
         name: "etcdListsApart",
         kind: Int,
         doc: "The difference in LISTs from etcd between the version with the most and the version with the fewest.",
-        get: |input| Value::count(input.version.etcd_lists_apart),
+        get: |input| VariableValue::count(input.version.etcd_lists_apart),
     },
 ];

@@ -10,7 +10,7 @@ use rustc_hash::FxBuildHasher;
 use super::condition::{Condition, Conjunct};
 use super::facts::RowFacts;
 use super::gates::{self, Gates, RequestGate, Worst};
-use super::group::Group;
+use super::group::RowGroup;
 use super::hits::HitRef;
 use super::input::{INPUT, InputFacts};
 use super::matching::{Matcher, Memo};
@@ -19,7 +19,7 @@ use super::programs::ProgramRow;
 use super::rows::{Rows, fact};
 use super::rule::{Rule, Severity};
 use super::stats::STATS;
-use super::value::Value;
+use super::value::VariableValue;
 use super::write;
 use super::{Finding, Suppression};
 use crate::apiserver::resources::OTHER;
@@ -101,7 +101,7 @@ pub fn judge_some(
     all.on_clients = on_clients(&judged);
     let contradicted = rules.iter().zip(&judged).filter(|(rule, _)| rule.id == CONTRADICTED);
     let contradicted = contradicted.flat_map(|(_, found)| &found.hits).filter_map(|hit| hit.group.as_ref());
-    all.contradicted = contradicted.flat_map(Group::members).copied().collect();
+    all.contradicted = contradicted.flat_map(RowGroup::members).copied().collect();
     all.gates = gates_of(rules, &rows, &judged);
     let mut refs: Vec<HitRef<'_, '_>> = Vec::new();
     for (rule, found) in rules.iter().zip(&judged) {
@@ -151,7 +151,7 @@ fn gates_of(rules: &[Rule], rows: &Rows<'_>, judged: &[RuleHits<'_>]) -> Gates {
         is_accepted[*row] = true;
     }
     let count = |gate| gates::requests(gate, rows, &is_accepted);
-    let worst = |group: &Group<'_>| Worst {
+    let worst = |group: &RowGroup<'_>| Worst {
         client: group.rows[0].client.identity(),
         shape: group.rows[0].key.name(),
         requests: group.requests(),
@@ -172,7 +172,7 @@ fn on_clients(judged: &[RuleHits<'_>]) -> Vec<FindingsOnClient> {
     let mut on: BTreeMap<usize, FindingsOnClient> = BTreeMap::new();
     for hit in judged.iter().flat_map(|found| &found.hits).filter(|hit| hit.suppressed_by.is_none()) {
         let worst = hit.severity;
-        for client in hit.group.iter().flat_map(Group::members).copied() {
+        for client in hit.group.iter().flat_map(RowGroup::members).copied() {
             let one = on.entry(client).or_insert(FindingsOnClient { client, worst, findings: 0 });
             one.worst = one.worst.max(worst);
             one.findings += 1;
@@ -200,7 +200,7 @@ struct RuleHits<'r> {
 struct Hit<'r> {
     severity: Severity,
     /// `None` for a finding on the input.
-    group: Option<Group<'r>>,
+    group: Option<RowGroup<'r>>,
     suppressed_by: Option<usize>,
 }
 
@@ -223,7 +223,7 @@ struct RuleRun<'r, 'a> {
 /// Cached CEL results of each level, and the values of the rule's thresholds.
 struct Levels {
     memos: Vec<Memo<'static, bool>>,
-    thresholds: Vec<Value<'static>>,
+    thresholds: Vec<VariableValue<'static>>,
 }
 
 impl<'r> RuleRun<'r, '_> {
@@ -235,7 +235,8 @@ impl<'r> RuleRun<'r, '_> {
         let mut held = None;
         for (severity, condition) in &self.rule.levels {
             let holds = condition.holds_natively(value).unwrap_or_else(|| {
-                let values: Vec<Value<'_>> = condition.names.iter().map(|name| value(*name)).collect();
+                let values: Vec<VariableValue<'_>> =
+                    condition.names.iter().map(|name| value(*name)).collect();
                 self.run(condition, &values)
             });
             if holds {
@@ -263,7 +264,7 @@ impl<'r> RuleRun<'r, '_> {
             let facts: Vec<&'r RowFacts<'r>> =
                 rows.iter().map(|(_, row)| &all.facts[*row as usize]).collect();
             let client = all.ids[rows[0].1 as usize].client;
-            let group = Group::new(facts, client as usize, &all.totals);
+            let group = RowGroup::new(facts, client as usize, &all.totals);
             let Some(severity) = self.level(&group, &mut levels) else { continue };
             self.found(group, severity, &mut levels);
         }
@@ -311,7 +312,7 @@ impl<'r> RuleRun<'r, '_> {
                 continue;
             }
             let program = &all.programs.all[of_group[0].0 as usize];
-            let group = Group::of_program(&own, program, &all.totals);
+            let group = RowGroup::of_program(&own, program, &all.totals);
             let Some(severity) = self.level(&group, levels) else { continue };
             let severity = self.rule.fixed_severity.unwrap_or(severity);
             let of_members = own.iter().filter_map(|(facts, _)| alone.get(&std::ptr::from_ref(*facts))).max();
@@ -336,7 +337,7 @@ impl<'r> RuleRun<'r, '_> {
     }
 
     /// Adds a finding. If a suppression covers some of its rows, evaluates the other rows again without them.
-    fn found(&mut self, group: Group<'r>, severity: Severity, levels: &mut Levels) {
+    fn found(&mut self, group: RowGroup<'r>, severity: Severity, levels: &mut Levels) {
         if self.suppressions.is_empty() {
             return self.keep(Some(group), severity, None);
         }
@@ -354,17 +355,17 @@ impl<'r> RuleRun<'r, '_> {
             rows.filter(|(_, by)| by.is_empty() != is_covered).map(|(facts, _)| *facts).collect()
         };
         let totals = &self.rows.totals;
-        self.keep(Some(Group::new(part(true), group.client, totals)), severity, Some(first));
+        self.keep(Some(RowGroup::new(part(true), group.client, totals)), severity, Some(first));
         let rest = part(false);
         if !rest.is_empty() {
-            let rest = Group::new(rest, group.client, totals);
+            let rest = RowGroup::new(rest, group.client, totals);
             if let Some(severity) = self.level(&rest, levels) {
                 self.keep(Some(rest), severity, None);
             }
         }
     }
 
-    fn keep(&mut self, group: Option<Group<'r>>, severity: Severity, suppressed_by: Option<usize>) {
+    fn keep(&mut self, group: Option<RowGroup<'r>>, severity: Severity, suppressed_by: Option<usize>) {
         let severity = self.rule.fixed_severity.unwrap_or(severity);
         self.found.hits.push(Hit { severity, group, suppressed_by });
     }
@@ -388,7 +389,7 @@ impl<'r> RuleRun<'r, '_> {
         is_matched
     }
 
-    fn run_conjunct(&mut self, part: &Conjunct, values: &[Value<'_>]) -> Result<bool, String> {
+    fn run_conjunct(&mut self, part: &Conjunct, values: &[VariableValue<'_>]) -> Result<bool, String> {
         self.found.runs += 1;
         part.evaluate(values, |name| name.name(&self.rule.thresholds).to_owned())
     }
@@ -400,7 +401,7 @@ impl<'r> RuleRun<'r, '_> {
         }
     }
 
-    fn run(&mut self, condition: &Condition, values: &[Value<'_>]) -> bool {
+    fn run(&mut self, condition: &Condition, values: &[VariableValue<'_>]) -> bool {
         self.found.runs += 1;
         let result = condition.evaluate(values, |name| name.name(&self.rule.thresholds).to_owned());
         result.unwrap_or_else(|error| {
@@ -410,7 +411,7 @@ impl<'r> RuleRun<'r, '_> {
     }
 
     /// Finds the highest severity whose condition holds.
-    fn level(&mut self, group: &Group<'_>, levels: &mut Levels) -> Option<Severity> {
+    fn level(&mut self, group: &RowGroup<'_>, levels: &mut Levels) -> Option<Severity> {
         // A group without requests is never a finding, even if a level holds for it.
         if group.requests() == 0 {
             return None;
@@ -424,7 +425,7 @@ impl<'r> RuleRun<'r, '_> {
                 _ => fact(name, group.representative()),
             };
             let holds = condition.holds_natively(value).unwrap_or_else(|| {
-                let values: Vec<Value<'static>> =
+                let values: Vec<VariableValue<'static>> =
                     condition.names.iter().map(|name| value(*name).into_owned()).collect();
                 memo.get(&values).copied().unwrap_or_else(|| {
                     let holds = self.run(condition, &values);

@@ -10,10 +10,10 @@ use super::condition::{Condition, Conjunct};
 use super::facts::RowFacts;
 use super::row_ids::RowIds;
 use super::rows::{FactColumn, FactKey, Rows, fact};
-use super::value::Value;
+use super::value::VariableValue;
 
 /// CEL's results, cached by the values of the variables.
-pub(super) type Memo<'v, A> = HashMap<Vec<Value<'v>>, A, FxBuildHasher>;
+pub(super) type Memo<'v, A> = HashMap<Vec<VariableValue<'v>>, A, FxBuildHasher>;
 
 /// Evaluates a rule's `match`. For most rows, one lookup suffices: the result of the operands that use only `request.*`
 /// and `server.*`.
@@ -45,7 +45,7 @@ impl<'r> Matcher<'r> {
         &mut self,
         row: u32,
         rows: &'r Rows<'_>,
-        run: &mut impl FnMut(&Conjunct, &[Value<'_>]) -> EvalResult,
+        run: &mut impl FnMut(&Conjunct, &[VariableValue<'_>]) -> EvalResult,
     ) -> EvalResult {
         let request = rows.ids[row as usize].request_id as usize;
         let by_request = match self.by_request[request] {
@@ -74,7 +74,7 @@ fn all_hold<'r>(
     conjuncts: &mut [CachedConjunct<'r>],
     row: u32,
     rows: &'r Rows<'_>,
-    run: &mut impl FnMut(&Conjunct, &[Value<'_>]) -> EvalResult,
+    run: &mut impl FnMut(&Conjunct, &[VariableValue<'_>]) -> EvalResult,
 ) -> EvalResult {
     let mut failed = None;
     for conjunct in conjuncts {
@@ -155,7 +155,7 @@ impl<'r> CachedConjunct<'r> {
         &mut self,
         row: u32,
         rows: &'r Rows<'_>,
-        run: &mut impl FnMut(&Conjunct, &[Value<'_>]) -> EvalResult,
+        run: &mut impl FnMut(&Conjunct, &[VariableValue<'_>]) -> EvalResult,
     ) -> EvalResult {
         let ids = &rows.ids[row as usize];
         let Some(known) = self.table.as_mut().map(|table| *table.of_row(ids)) else {
@@ -178,12 +178,13 @@ impl<'r> CachedConjunct<'r> {
     fn evaluate(
         &mut self,
         facts: &'r RowFacts<'_>,
-        run: &mut impl FnMut(&Conjunct, &[Value<'_>]) -> EvalResult,
+        run: &mut impl FnMut(&Conjunct, &[VariableValue<'_>]) -> EvalResult,
     ) -> EvalResult {
         if let Some(holds) = self.conjunct.holds_natively(|name| fact(name, facts)) {
             return Ok(holds);
         }
-        let values: Vec<Value<'r>> = self.conjunct.names.iter().map(|name| fact(*name, facts)).collect();
+        let values: Vec<VariableValue<'r>> =
+            self.conjunct.names.iter().map(|name| fact(*name, facts)).collect();
         if let Some(known) = self.memo.get(&values) {
             return known.clone();
         }

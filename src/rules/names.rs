@@ -3,7 +3,7 @@
 use super::facts::{CLIENT, REQUEST, SERVER};
 use super::input::INPUT;
 use super::stats::STATS;
-use super::value::{Kind, Value};
+use super::value::{Kind, VariableValue};
 
 /// The part of a variable before the dot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -134,6 +134,10 @@ pub fn threshold_kind(value: f64) -> Kind {
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "whole numbers of a rule file come from an i64")]
-pub(super) fn threshold_value(value: f64) -> Value<'static> {
-    if threshold_kind(value) == Kind::Int { Value::Int(value as i64) } else { Value::Double(value) }
+pub(super) fn threshold_value(value: f64) -> VariableValue<'static> {
+    if threshold_kind(value) == Kind::Int {
+        VariableValue::Int(value as i64)
+    } else {
+        VariableValue::Double(value)
+    }
 }

@@ -8,12 +8,12 @@ use std::cmp::Ordering;
 use cel::common::ast::{CallExpr, Expr, IdedExpr, LiteralValue, operators};
 
 use super::names::{VariableRef, VariableScope};
-use super::value::{Kind, Value};
+use super::value::{Kind, VariableValue};
 
 /// A translated CEL expression.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum NativeExpr {
-    Constant(Value<'static>),
+    Constant(VariableValue<'static>),
     Name(VariableRef),
     /// A variable of a numeric type.
     Number(VariableRef),
@@ -57,10 +57,10 @@ impl NativeExpr {
     pub(super) fn new(expr: &IdedExpr, scope: &VariableScope<'_>) -> Option<Self> {
         match &expr.expr {
             Expr::Literal(literal) => Some(Self::Constant(match literal {
-                LiteralValue::Boolean(value) => Value::Bool(*value.inner()),
-                LiteralValue::Int(value) => Value::Int(*value.inner()),
-                LiteralValue::Double(value) => Value::Double(*value.inner()),
-                LiteralValue::String(value) => Value::Text(value.inner().to_owned().into()),
+                LiteralValue::Boolean(value) => VariableValue::Bool(*value.inner()),
+                LiteralValue::Int(value) => VariableValue::Int(*value.inner()),
+                LiteralValue::Double(value) => VariableValue::Double(*value.inner()),
+                LiteralValue::String(value) => VariableValue::Text(value.inner().to_owned().into()),
                 LiteralValue::UInt(_) | LiteralValue::Null | LiteralValue::Bytes(_) => return None,
             })),
             Expr::Select(select) if !select.test => {
@@ -134,7 +134,7 @@ impl NativeExpr {
     /// Whether the expression yields a number, if it yields a value.
     fn is_number(&self) -> bool {
         match self {
-            Self::Constant(value) => matches!(value, Value::Int(_) | Value::Double(_)),
+            Self::Constant(value) => matches!(value, VariableValue::Int(_) | VariableValue::Double(_)),
             Self::Choice(parts) => parts[1..].iter().all(Self::is_number),
             Self::Number(_) | Self::Arithmetic(..) | Self::Negative(_) | Self::Double(_) | Self::Size(_) => {
                 true
@@ -144,7 +144,7 @@ impl NativeExpr {
     }
 
     /// Evaluates the expression to a boolean; `None` if only CEL can decide it.
-    pub(super) fn holds<'v>(&'v self, find: &impl Fn(VariableRef) -> Value<'v>) -> Option<bool> {
+    pub(super) fn holds<'v>(&'v self, find: &impl Fn(VariableRef) -> VariableValue<'v>) -> Option<bool> {
         Some(match self {
             Self::Not(part) => !part.holds(find)?,
             // As in CEL, one operand can decide the result even if the other one fails.
@@ -176,11 +176,11 @@ impl NativeExpr {
                 all.try_fold(false, |any, one| Some(any | one?))
             })?,
             Self::InName(item, list) => match (item.value(find)?, find(*list)) {
-                (Value::Text(item), Value::Texts(list)) => list.contains(&item),
+                (VariableValue::Text(item), VariableValue::Texts(list)) => list.contains(&item),
                 _ => return None,
             },
             Self::Text(place, parts) => match (parts[0].value(find)?, parts[1].value(find)?) {
-                (Value::Text(text), Value::Text(part)) => match place {
+                (VariableValue::Text(text), VariableValue::Text(part)) => match place {
                     TextOperator::Start => text.starts_with(&*part),
                     TextOperator::End => text.ends_with(&*part),
                     TextOperator::Anywhere => text.contains(&*part),
@@ -194,7 +194,7 @@ impl NativeExpr {
             | Self::Negative(_)
             | Self::Double(_)
             | Self::Size(_) => match self.value(find)? {
-                Value::Bool(holds) => holds,
+                VariableValue::Bool(holds) => holds,
                 _ => return None,
             },
         })
@@ -203,8 +203,8 @@ impl NativeExpr {
     /// Calls `of` with the value of the expression. Does not copy the value of a constant or a variable.
     fn with<'v, A>(
         &'v self,
-        find: &impl Fn(VariableRef) -> Value<'v>,
-        of: impl FnOnce(&Value<'_>) -> Option<A>,
+        find: &impl Fn(VariableRef) -> VariableValue<'v>,
+        of: impl FnOnce(&VariableValue<'_>) -> Option<A>,
     ) -> Option<A> {
         match self {
             Self::Constant(value) => of(value),
@@ -213,7 +213,7 @@ impl NativeExpr {
         }
     }
 
-    fn value<'v>(&'v self, find: &impl Fn(VariableRef) -> Value<'v>) -> Option<Value<'v>> {
+    fn value<'v>(&'v self, find: &impl Fn(VariableRef) -> VariableValue<'v>) -> Option<VariableValue<'v>> {
         Some(match self {
             Self::Constant(value) => value.as_borrowed(),
             Self::Name(name) | Self::Number(name) => find(*name),
@@ -221,11 +221,11 @@ impl NativeExpr {
             Self::Arithmetic(..) | Self::Negative(_) | Self::Double(_) | Self::Size(_) => {
                 self.number(find)?.into()
             }
-            _ => Value::Bool(self.holds(find)?),
+            _ => VariableValue::Bool(self.holds(find)?),
         })
     }
 
-    fn number<'v>(&'v self, find: &impl Fn(VariableRef) -> Value<'v>) -> Option<CelNumber> {
+    fn number<'v>(&'v self, find: &impl Fn(VariableRef) -> VariableValue<'v>) -> Option<CelNumber> {
         match self {
             Self::Constant(value) => CelNumber::from_value(value),
             Self::Name(name) | Self::Number(name) => CelNumber::from_value(&find(*name)),
@@ -237,7 +237,7 @@ impl NativeExpr {
             }),
             Self::Double(part) => Some(CelNumber::Double(part.number(find)?.double())),
             Self::Size(part) => match part.value(find)? {
-                Value::Texts(list) => CelNumber::from_value(&Value::count(list.len() as u64)),
+                VariableValue::Texts(list) => CelNumber::from_value(&VariableValue::count(list.len() as u64)),
                 _ => None,
             },
             _ => None,
@@ -247,20 +247,21 @@ impl NativeExpr {
 
 /// Compares as CEL does: an int and a double by value. `None` for a number and a string or list, because only CEL
 /// decides that.
-fn equal(left: &Value<'_>, right: &Value<'_>) -> Option<bool> {
+fn equal(left: &VariableValue<'_>, right: &VariableValue<'_>) -> Option<bool> {
     match (left, right) {
-        (Value::Text(left), Value::Text(right)) => Some(left == right),
-        (Value::Bool(left), Value::Bool(right)) => Some(left == right),
-        (Value::Int(_) | Value::Double(_), Value::Int(_) | Value::Double(_)) => {
-            order(left, right).map(Ordering::is_eq)
-        }
+        (VariableValue::Text(left), VariableValue::Text(right)) => Some(left == right),
+        (VariableValue::Bool(left), VariableValue::Bool(right)) => Some(left == right),
+        (
+            VariableValue::Int(_) | VariableValue::Double(_),
+            VariableValue::Int(_) | VariableValue::Double(_),
+        ) => order(left, right).map(Ordering::is_eq),
         _ => None,
     }
 }
 
-fn order(left: &Value<'_>, right: &Value<'_>) -> Option<Ordering> {
+fn order(left: &VariableValue<'_>, right: &VariableValue<'_>) -> Option<Ordering> {
     match (left, right) {
-        (Value::Text(left), Value::Text(right)) => Some(left.cmp(right)),
+        (VariableValue::Text(left), VariableValue::Text(right)) => Some(left.cmp(right)),
         _ => CelNumber::from_value(left)?.compare(CelNumber::from_value(right)?),
     }
 }
@@ -273,10 +274,10 @@ enum CelNumber {
 }
 
 impl CelNumber {
-    fn from_value(value: &Value<'_>) -> Option<Self> {
+    fn from_value(value: &VariableValue<'_>) -> Option<Self> {
         match value {
-            Value::Int(number) => Some(Self::Int(*number)),
-            Value::Double(number) => Some(Self::Double(*number)),
+            VariableValue::Int(number) => Some(Self::Int(*number)),
+            VariableValue::Double(number) => Some(Self::Double(*number)),
             _ => None,
         }
     }
@@ -318,7 +319,7 @@ impl CelNumber {
     }
 }
 
-impl From<CelNumber> for Value<'_> {
+impl From<CelNumber> for VariableValue<'_> {
     fn from(number: CelNumber) -> Self {
         match number {
             CelNumber::Int(number) => Self::Int(number),

@@ -2,14 +2,14 @@
 //!
 //! They cover only the requests that kubetoll tracked over time. The report shows how many it did not track.
 
-use super::group::{Group, GroupGetter};
+use super::group::{GroupGetter, RowGroup};
 use super::value::Kind::{Double, Int, Text};
-use super::value::{Value, Variable};
+use super::value::{Variable, VariableValue};
 use crate::k8s::timestamp;
 use crate::ledger::Histogram;
 use crate::patterns::{Herd, ListCost, Pattern, Poller, Polling};
 
-fn greatest(group: &Group<'_>) -> Option<Herd> {
+fn greatest(group: &RowGroup<'_>) -> Option<Herd> {
     group.pattern().herds.greatest.first().copied()
 }
 
@@ -18,13 +18,13 @@ fn greatest_cost(pattern: &Pattern) -> ListCost {
     pattern.herds.greatest.first().map(|herd| herd.cost).unwrap_or_default()
 }
 
-fn busiest<'g>(group: &'g Group<'_>) -> Option<&'g Poller> {
+fn busiest<'g>(group: &'g RowGroup<'_>) -> Option<&'g Poller> {
     group.pattern().polling.busiest.first()
 }
 
 #[allow(clippy::cast_precision_loss, reason = "seconds are for people")]
-fn seconds(micros: u64) -> Value<'static> {
-    Value::Double((micros as f64 / 100_000.0).round() / 10.0)
+fn seconds(micros: u64) -> VariableValue<'static> {
+    VariableValue::Double((micros as f64 / 100_000.0).round() / 10.0)
 }
 
 /// Returns the spread of a poller's intervals, in percent of their median.
@@ -34,7 +34,7 @@ fn spread(poller: &Poller) -> u64 {
 
 /// Returns the median over all pollers. It is exact if the ledger kept each poller; otherwise the histogram yields an
 /// estimate.
-fn median(group: &Group<'_>, of: fn(&Poller) -> u64, all: fn(&Polling) -> &Histogram) -> u64 {
+fn median(group: &RowGroup<'_>, of: fn(&Poller) -> u64, all: fn(&Polling) -> &Histogram) -> u64 {
     let polling = &group.pattern().polling;
     if polling.pollers > polling.busiest.len() as u64 {
         return all(polling).percentile(50).unwrap_or(0);
@@ -67,7 +67,7 @@ macro_rules! counts {
             doc: $doc,
             get: |group| {
                 let $pattern = group.pattern();
-                Value::count($of)
+                VariableValue::count($of)
             },
         }),*]
     };
@@ -177,7 +177,7 @@ pub(super) const TIMES: &[Variable<GroupGetter>] = &[
         name: "pollSpread",
         kind: Int,
         doc: "The interquartile range of a poller's intervals, in percent of its median: 0 for a clock. The median over all pollers.",
-        get: |group| Value::count(median(group, spread, |polling| &polling.spreads)),
+        get: |group| VariableValue::count(median(group, spread, |polling| &polling.spreads)),
     },
     Variable {
         name: "busiestPollSeconds",
@@ -189,13 +189,15 @@ pub(super) const TIMES: &[Variable<GroupGetter>] = &[
         name: "busiestPollSpread",
         kind: Int,
         doc: "The spread of that poller's intervals, as in `pollSpread`.",
-        get: |group| Value::count(busiest(group).map_or(0, spread)),
+        get: |group| VariableValue::count(busiest(group).map_or(0, spread)),
     },
     Variable {
         name: "pollInstance",
         kind: Text,
         doc: "The instance with the most polls: a pod, a node or an address; empty if the log names none.",
-        get: |group| Value::Text(busiest(group).map_or("", |poller| poller.instance.name.as_str()).into()),
+        get: |group| {
+            VariableValue::Text(busiest(group).map_or("", |poller| poller.instance.name.as_str()).into())
+        },
     },
     Variable {
         name: "herdSeconds",
@@ -210,7 +212,7 @@ pub(super) const TIMES: &[Variable<GroupGetter>] = &[
         kind: Text,
         doc: "When the greatest herd began, such as `2026-11-20T20:36:00.000000Z`; empty if there was none.",
         get: |group| {
-            Value::Text(
+            VariableValue::Text(
                 greatest(group).map_or(String::new(), |herd| timestamp::format_micros(herd.from)).into(),
             )
         },
@@ -225,6 +227,6 @@ pub(super) const TIMES: &[Variable<GroupGetter>] = &[
         name: "nodeTtlSeconds",
         kind: Int,
         doc: "How long a kubelet caches a ConfigMap or Secret, as the number of nodes implies: 0, 15, 30, 60, 300 or 600 s for up to 100, 500, 1,000, 2,000, 10,000 or more. Nodes are those in the inventory, or the highest number that one client was seen on.",
-        get: |group| Value::Int(node_ttl(group.totals.judged.cluster_nodes)),
+        get: |group| VariableValue::Int(node_ttl(group.totals.judged.cluster_nodes)),
     },
 ];

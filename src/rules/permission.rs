@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 
 use super::facts::RowFacts;
 use super::figures::more;
-use super::group::Group;
+use super::group::RowGroup;
 use crate::apiserver::{ParsedTarget, Target, resources};
 use crate::judged::ClientSummary;
 use crate::k8s::request_info::Method;
@@ -109,7 +109,7 @@ impl Permission {
     /// Returns the permission that the requests of a group need. `None` unless the server returned 403 and the log
     /// shows the target.
     #[must_use]
-    pub fn from_group(group: &Group<'_>) -> Option<Self> {
+    pub fn from_group(group: &RowGroup<'_>) -> Option<Self> {
         let leading = group.leading();
         // Granting rights to `system:anonymous` grants them to everybody.
         if leading.key.reason != "answered-forbidden" || leading.client.kind() == "anonymous" {

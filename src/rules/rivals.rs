@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use super::figures;
-use super::group::Group;
+use super::group::RowGroup;
 
 /// The maximum number of clients in a text.
 const SHOWN: usize = 3;
@@ -28,7 +28,7 @@ pub struct Rival {
 /// The log does not show whether clients that write different subresources write the same objects. Thus such clients
 /// are rivals only if no other rival is known.
 #[must_use]
-pub fn find(group: &Group<'_>) -> Vec<Rival> {
+pub fn find(group: &RowGroup<'_>) -> Vec<Rival> {
     let leading = group.leading();
     let Some(resource) = leading.key.resource.as_deref() else { return Vec::new() };
     let targets = group.targets();

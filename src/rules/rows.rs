@@ -14,7 +14,7 @@ use super::names::{Root, VariableRef};
 use super::programs::Programs;
 use super::row_ids::{IndexedRows, RowIds};
 use super::rule::{Rule, RuleGroupBy};
-use super::value::Value;
+use super::value::VariableValue;
 use crate::judged::JudgedClients;
 
 /// All rows, and the indices over them.
@@ -144,8 +144,8 @@ fn order(by: RuleGroupBy, ids: &[RowIds], requests: &[(u32, u32)]) -> GroupedRow
 }
 
 impl FactColumn {
-    fn new<'v>(by: FactKey, values: impl Iterator<Item = Value<'v>>) -> Self {
-        let mut known: HashMap<Value<'v>, u32, FxBuildHasher> = HashMap::default();
+    fn new<'v>(by: FactKey, values: impl Iterator<Item = VariableValue<'v>>) -> Self {
+        let mut known: HashMap<VariableValue<'v>, u32, FxBuildHasher> = HashMap::default();
         let ids = values.map(|value| {
             let next = u32::try_from(known.len()).unwrap_or(u32::MAX);
             *known.entry(value).or_insert(next)
@@ -160,7 +160,7 @@ impl FactColumn {
 }
 
 /// Returns the value of a variable for a row.
-pub(super) fn fact<'r>(name: VariableRef, row: &'r RowFacts<'_>) -> Value<'r> {
+pub(super) fn fact<'r>(name: VariableRef, row: &'r RowFacts<'_>) -> VariableValue<'r> {
     let names = match name.root {
         Root::Client => CLIENT,
         Root::Request => REQUEST,

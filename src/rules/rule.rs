@@ -7,8 +7,8 @@ use super::condition::Condition;
 use super::error::FilePosition;
 use super::facts::{RowFacts, is_viewer};
 use super::names::{Root, threshold_value};
-use super::text::Text;
-use super::value::Value;
+use super::text::TextTemplate;
+use super::value::VariableValue;
 use crate::judged::Job;
 use crate::k8s::Library;
 
@@ -159,10 +159,10 @@ pub(super) struct Audiences {
 
 /// A fix for one audience.
 #[derive(Debug)]
-pub struct Fix {
+pub struct AudienceFix {
     pub audience: Audience,
     /// Pairs of condition and text. The first pair whose condition holds applies.
-    pub cases: Vec<(Option<Condition>, Text)>,
+    pub cases: Vec<(Option<Condition>, TextTemplate)>,
 }
 
 #[derive(Debug)]
@@ -181,16 +181,16 @@ pub struct Rule {
     pub levels: Vec<(Severity, Condition)>,
     /// The severity of all findings of the rule, if the policy sets one.
     pub fixed_severity: Option<Severity>,
-    pub message: Text,
+    pub message: TextTemplate,
     /// The work that the request causes on the server, and its cost.
     pub why: String,
     /// The fix for each audience.
-    pub fix: Vec<Fix>,
-    pub tradeoff: Option<Text>,
+    pub fix: Vec<AudienceFix>,
+    pub tradeoff: Option<TextTemplate>,
     /// Requests that look like a finding but are by design.
     pub quiet_for: Option<String>,
     /// How to verify the fix in the next log.
-    pub verify: Option<Text>,
+    pub verify: Option<TextTemplate>,
     /// Issues, enhancement proposals and documents.
     pub references: Vec<String>,
     /// Whether the rule is embedded in kubetoll. Tests check that the texts of embedded rules never fail.
@@ -207,7 +207,7 @@ pub fn word_selects(word: &str, id: &str, name: &str) -> bool {
 }
 
 impl Rule {
-    pub fn threshold_values(&self) -> impl Iterator<Item = (&str, Value<'static>)> {
+    pub fn threshold_values(&self) -> impl Iterator<Item = (&str, VariableValue<'static>)> {
         self.thresholds.iter().map(|(name, value)| (name.as_str(), threshold_value(*value)))
     }
 

@@ -8,9 +8,9 @@ use super::check_error::CheckError;
 use super::condition::Condition;
 use super::error::{FileErrors, FilePosition, expected};
 use super::names::{Root, VariableScope};
-use super::rule::{Audience, Fix, ID, NAME, Rule, RuleGroupBy, Severity};
+use super::rule::{Audience, AudienceFix, ID, NAME, Rule, RuleGroupBy, Severity};
 use super::rule_file::{FixCase, Positioned, Reader, RuleFile, read};
-use super::text::Text;
+use super::text::TextTemplate;
 use super::yaml;
 
 /// The stack size for parsing a rule, in bytes. The system allocates only the pages in use.
@@ -219,7 +219,7 @@ impl Checker<'_> {
         servers: &VariableScope<'_>,
         texts: &VariableScope<'_>,
         plain: bool,
-    ) -> Vec<Fix> {
+    ) -> Vec<AudienceFix> {
         let mut fixes = Vec::new();
         let mut any = false;
         for (key, cases) in written {
@@ -243,7 +243,7 @@ impl Checker<'_> {
                 );
             }
             if let Some(audience) = audience {
-                fixes.push(Fix { audience, cases: checked });
+                fixes.push(AudienceFix { audience, cases: checked });
             }
         }
         if let Some((first, _)) = written.first().filter(|_| !any) {
@@ -260,10 +260,15 @@ impl Checker<'_> {
         self.or_say(text, condition)
     }
 
-    fn text(&mut self, text: &Positioned<String>, scope: &VariableScope<'_>, plain: bool) -> Option<Text> {
+    fn text(
+        &mut self,
+        text: &Positioned<String>,
+        scope: &VariableScope<'_>,
+        plain: bool,
+    ) -> Option<TextTemplate> {
         let compiled = match self.level {
-            CheckLevel::Full => Text::compile(&text.value, scope, plain),
-            CheckLevel::Embedded => Ok(Text::compile_trusted(&text.value)),
+            CheckLevel::Full => TextTemplate::compile(&text.value, scope, plain),
+            CheckLevel::Embedded => Ok(TextTemplate::compile_trusted(&text.value)),
         };
         self.or_say(text, compiled)
     }

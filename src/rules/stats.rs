@@ -4,10 +4,10 @@ use std::sync::LazyLock;
 
 use super::deprecations::DEPRECATIONS;
 use super::facts::RowFacts;
-use super::group::{Companions, Group, GroupGetter};
+use super::group::{Companions, GroupGetter, RowGroup};
 use super::over_time::{COUNTS, TIMES};
 use super::value::Kind::{Bool, Double, Int, Text};
-use super::value::{Value, Variable};
+use super::value::{Variable, VariableValue};
 use crate::k8s::Scope;
 use crate::requests::stable_hash;
 
@@ -15,45 +15,50 @@ use crate::requests::stable_hash;
 const MINUTE: i64 = 60_000_000;
 
 #[allow(clippy::cast_precision_loss, reason = "rates are for people, and counts are far below 2^52")]
-fn tenths(count: u64, over: u64) -> Value<'static> {
-    Value::Double(if over == 0 { 0.0 } else { (count as f64 * 10.0 / over as f64).round() / 10.0 })
+fn tenths(count: u64, over: u64) -> VariableValue<'static> {
+    VariableValue::Double(if over == 0 { 0.0 } else { (count as f64 * 10.0 / over as f64).round() / 10.0 })
 }
 
-fn percent(part: u64, totals: u64) -> Value<'static> {
+fn percent(part: u64, totals: u64) -> VariableValue<'static> {
     tenths(part.saturating_mul(100), totals)
 }
 
-fn millis(micros: Option<u64>) -> Value<'static> {
-    Value::count(micros.unwrap_or(0) / 1_000)
+fn millis(micros: Option<u64>) -> VariableValue<'static> {
+    VariableValue::count(micros.unwrap_or(0) / 1_000)
 }
 
-fn responses(group: &Group<'_>, is_wanted: impl Fn(u16) -> bool) -> Value<'static> {
-    Value::count(group.responses(is_wanted))
+fn responses(group: &RowGroup<'_>, is_wanted: impl Fn(u16) -> bool) -> VariableValue<'static> {
+    VariableValue::count(group.responses(is_wanted))
 }
 
 /// Returns the number of minutes that the peak is averaged over; 0 if it is one minute.
-pub(super) fn peak_mean_minutes(group: &Group<'_>) -> u64 {
+pub(super) fn peak_mean_minutes(group: &RowGroup<'_>) -> u64 {
     group.rate().map(|rate| rate.window_minutes).filter(|minutes| *minutes > 1).unwrap_or(0)
 }
 
-fn active_minutes(group: &Group<'_>) -> u64 {
+fn active_minutes(group: &RowGroup<'_>) -> u64 {
     group.rate().map_or(0, |rate| rate.active_minutes)
 }
 
-fn per_minute(group: &Group<'_>, count: u64) -> Value<'static> {
-    Value::Double(group.rate().map_or(0.0, |rate| rate.mean_per_minute(count, group.span())))
+fn per_minute(group: &RowGroup<'_>, count: u64) -> VariableValue<'static> {
+    VariableValue::Double(group.rate().map_or(0.0, |rate| rate.mean_per_minute(count, group.span())))
 }
 
 pub static STATS: LazyLock<Vec<Variable<GroupGetter>>> =
     LazyLock::new(|| [OF_ROWS, DEPRECATIONS, COUNTS, TIMES].concat());
 
 const OF_ROWS: &[Variable<GroupGetter>] = &[
-    Variable { name: "requests", kind: Int, doc: "Requests.", get: |group| Value::count(group.requests()) },
+    Variable {
+        name: "requests",
+        kind: Int,
+        doc: "Requests.",
+        get: |group| VariableValue::count(group.requests()),
+    },
     Variable {
         name: "events",
         kind: Int,
         doc: "Events.",
-        get: |group| Value::count(group.sum(|row| row.events)),
+        get: |group| VariableValue::count(group.sum(|row| row.events)),
     },
     Variable {
         name: "shareOfRequests",
@@ -74,13 +79,15 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
         name: "peakPerMinute",
         kind: Double,
         doc: "Requests in the busiest minute. For a row that was active in more than 1,536 minutes, the mean of a wider window: see `stats.peakMeanMinutes`.",
-        get: |group| group.rate().map_or(Value::Double(0.0), |rate| tenths(rate.peak, rate.window_minutes)),
+        get: |group| {
+            group.rate().map_or(VariableValue::Double(0.0), |rate| tenths(rate.peak, rate.window_minutes))
+        },
     },
     Variable {
         name: "peakMeanMinutes",
         kind: Int,
         doc: "How many minutes `stats.peakPerMinute` is the mean of; 0 if it is one minute. A message that uses this peak ends with a note about it.",
-        get: |group| Value::count(peak_mean_minutes(group)),
+        get: |group| VariableValue::count(peak_mean_minutes(group)),
     },
     Variable {
         name: "perMinute",
@@ -92,25 +99,27 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
         name: "activeMinutes",
         kind: Int,
         doc: "Minutes with at least one request.",
-        get: |group| Value::count(active_minutes(group)),
+        get: |group| VariableValue::count(active_minutes(group)),
     },
     Variable {
         name: "spanMinutes",
         kind: Int,
         doc: "Minutes from the first event to the last, rounded up.",
-        get: |group| Value::Int(group.span().map_or(0, |(first, last)| (last - first + MINUTE - 1) / MINUTE)),
+        get: |group| {
+            VariableValue::Int(group.span().map_or(0, |(first, last)| (last - first + MINUTE - 1) / MINUTE))
+        },
     },
     Variable {
         name: "targets",
         kind: Int,
         doc: "Distinct paths with their field selectors: objects for gets, updates, patches, deletes and watches of one object; namespaces for LISTs in a namespace; kubelets for the Events that they write. Above 64, an estimate.",
-        get: |group| Value::count(group.targets().distinct()),
+        get: |group| VariableValue::count(group.targets().distinct()),
     },
     Variable {
         name: "busiestTarget",
         kind: Int,
         doc: "Requests for the target with the most. Above 64 targets, an estimate that finds a target only if it has far more requests than others.",
-        get: |group| Value::count(group.targets().busiest()),
+        get: |group| VariableValue::count(group.targets().busiest()),
     },
     Variable {
         name: "busiestPerMinute",
@@ -127,7 +136,7 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
             let requests = kubelets.iter().map(|name| (targets.requests_for(stable_hash(&**name)), name));
             let most = requests.max_by_key(|(requests, name)| (*requests, std::cmp::Reverse(*name)));
             let most = most.filter(|(requests, _)| *requests > 0);
-            Value::Text(most.map_or("", |(_, name)| name.as_str()).into())
+            VariableValue::Text(most.map_or("", |(_, name)| name.as_str()).into())
         },
     },
     Variable {
@@ -146,7 +155,7 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
         name: "refusedByAdmission",
         kind: Int,
         doc: "Responses with status 403 to requests that authorization allowed. Admission refused them: a quota, Pod Security, a webhook, a namespace that is being terminated.",
-        get: |group| Value::count(group.sum(|row| row.rare().refused_by_admission)),
+        get: |group| VariableValue::count(group.sum(|row| row.rare().refused_by_admission)),
     },
     Variable {
         name: "notFound",
@@ -206,19 +215,19 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
         name: "unfinished",
         kind: Int,
         doc: "Requests with a RequestReceived event but without a ResponseComplete event, without long-running ones. 0 if the log has no RequestReceived events.",
-        get: |group| Value::count(group.unfinished()),
+        get: |group| VariableValue::count(group.unfinished()),
     },
     Variable {
         name: "open",
         kind: Int,
         doc: "Long-running requests whose end is not in the log.",
-        get: |group| Value::count(group.sum(crate::ledger::Row::open)),
+        get: |group| VariableValue::count(group.sum(crate::ledger::Row::open)),
     },
     Variable {
         name: "over59s",
         kind: Int,
         doc: "Requests that took 59 s or more, without long-running ones. The server times out at 60 s.",
-        get: |group| Value::count(group.sum(|row| row.over_59s)),
+        get: |group| VariableValue::count(group.sum(|row| row.over_59s)),
     },
     Variable {
         name: "p50Millis",
@@ -243,38 +252,38 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
         kind: Int,
         doc: "The most objects in one response, if the log counts them (traces of slow requests); else 0.",
         get: |group| {
-            Value::count(group.rows.iter().map(|facts| facts.row.rare().items.max).max().unwrap_or(0))
+            VariableValue::count(group.rows.iter().map(|facts| facts.row.rare().items.max).max().unwrap_or(0))
         },
     },
     Variable {
         name: "hasInventory",
         kind: Bool,
         doc: "`--inventory` was given. Then the following six estimate the cost of requests for the resources that it has.",
-        get: |group| Value::Bool(group.rows.iter().any(|facts| facts.cost.is_some())),
+        get: |group| VariableValue::Bool(group.rows.iter().any(|facts| facts.cost.is_some())),
     },
     Variable {
         name: "etcdObjects",
         kind: Int,
         doc: "Objects that etcd reads for all requests, by the inventory; 0 if unknown.",
-        get: |group| Value::count(group.cost().etcd.objects),
+        get: |group| VariableValue::count(group.cost().etcd.objects),
     },
     Variable {
         name: "etcdBytes",
         kind: Int,
         doc: "Bytes that etcd reads for all requests, by the inventory; 0 if unknown.",
-        get: |group| Value::count(group.cost().etcd.bytes),
+        get: |group| VariableValue::count(group.cost().etcd.bytes),
     },
     Variable {
         name: "filteredObjects",
         kind: Int,
         doc: "Objects that the apiserver filters for all requests, by the inventory; 0 if unknown.",
-        get: |group| Value::count(group.cost().filtered.objects),
+        get: |group| VariableValue::count(group.cost().filtered.objects),
     },
     Variable {
         name: "receivedBytes",
         kind: Int,
         doc: "Upper bound of the bytes that the client received, in the size of the stored objects, by the inventory; 0 if unknown.",
-        get: |group| Value::count(group.cost().received.bytes),
+        get: |group| VariableValue::count(group.cost().received.bytes),
     },
     Variable {
         name: "objectsPerRequest",
@@ -284,33 +293,33 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
             let works = group.rows.iter().filter_map(|facts| facts.entry.work.as_deref());
             let objects =
                 works.filter_map(|work| work.etcd.objects.filter(|read| *read > 0).or(work.filtered.objects));
-            Value::count(objects.max().unwrap_or(0))
+            VariableValue::count(objects.max().unwrap_or(0))
         },
     },
     Variable {
         name: "seats",
         kind: Int,
         doc: "The most seats of one request, as API Priority and Fairness of this version estimates it from the inventory; 0 if unknown.",
-        get: |group| Value::count(group.cost().max_seats),
+        get: |group| VariableValue::count(group.cost().max_seats),
     },
     Variable {
         name: "agree",
         kind: Int,
         doc: "Slow reads whose latency annotations agree with the verdict.",
-        get: |group| Value::count(group.rows.iter().map(|facts| facts.agreement.agree).sum()),
+        get: |group| VariableValue::count(group.rows.iter().map(|facts| facts.agreement.agree).sum()),
     },
     Variable {
         name: "contradict",
         kind: Int,
         doc: "Slow reads whose latency annotations contradict the verdict, and served requests that the server should reject by the verdict.",
-        get: |group| Value::count(group.rows.iter().map(|facts| facts.agreement.contradict).sum()),
+        get: |group| VariableValue::count(group.rows.iter().map(|facts| facts.agreement.contradict).sum()),
     },
     Variable {
         name: "etcdMillis",
         kind: Int,
         doc: "Time in etcd of the slow requests, as the server measured it, in milliseconds.",
         get: |group| {
-            Value::count(
+            VariableValue::count(
                 group.rows.iter().map(|facts| facts.agreement.etcd_micros).fold(0, u64::saturating_add)
                     / 1_000,
             )
@@ -320,31 +329,31 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
         name: "measuredSlow",
         kind: Int,
         doc: "Requests of more than 500 ms with latency annotations.",
-        get: |group| Value::count(group.sum(|row| row.rare().observed.measured())),
+        get: |group| VariableValue::count(group.sum(|row| row.rare().observed.measured())),
     },
     Variable {
         name: "slowMillis",
         kind: Int,
         doc: "Total time of the requests in `measuredSlow`, as the server measured it, in milliseconds.",
-        get: |group| Value::count(group.sum(|row| row.rare().observed.total_micros) / 1_000),
+        get: |group| VariableValue::count(group.sum(|row| row.rare().observed.total_micros) / 1_000),
     },
     Variable {
         name: "webhookMillis",
         kind: Int,
         doc: "Time of the requests in `measuredSlow` in mutating and validating admission webhooks, in milliseconds.",
-        get: |group| Value::count(group.sum(|row| row.rare().observed.webhook_micros) / 1_000),
+        get: |group| VariableValue::count(group.sum(|row| row.rare().observed.webhook_micros) / 1_000),
     },
     Variable {
         name: "mostlyWebhooks",
         kind: Int,
         doc: "Requests in `measuredSlow` that spent half of their time or more in admission webhooks.",
-        get: |group| Value::count(group.sum(|row| row.rare().observed.mostly_webhooks)),
+        get: |group| VariableValue::count(group.sum(|row| row.rare().observed.mostly_webhooks)),
     },
     Variable {
         name: "etcdSlowReads",
         kind: Int,
         doc: "Slow reads in etcd's own log (`--etcd-log`) that overlap with LISTs of the group that may have read the collection from etcd; 0 without that log.",
-        get: |group| Value::count(group.slow_reads().map_or(0, |reads| reads.reads)),
+        get: |group| VariableValue::count(group.slow_reads().map_or(0, |reads| reads.reads)),
     },
     Variable {
         name: "watches",
@@ -352,7 +361,7 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
         doc: "Watches of the same resource by the same client, also those that the rule does not match.",
         get: |group| {
             let Companions { watches, .. } = group.companions();
-            Value::count(watches)
+            VariableValue::count(watches)
         },
     },
     Variable {
@@ -361,7 +370,7 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
         doc: "LISTs of the same resource by the same client, also those that the rule does not match.",
         get: |group| {
             let Companions { lists, .. } = group.companions();
-            Value::count(lists)
+            VariableValue::count(lists)
         },
     },
     Variable {
@@ -370,38 +379,42 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
         doc: "Writes of the same resource and its subresources by the same client.",
         get: |group| {
             let Companions { writes, .. } = group.companions();
-            Value::count(writes)
+            VariableValue::count(writes)
         },
     },
     Variable {
         name: "etcdWrites",
         kind: Int,
         doc: "Requests of the group that wrote to etcd: creates, updates, patches and deletes that were not refused (4xx), did not fail (5xx), and had no `dryRun=All`.",
-        get: |group| Value::count(group.load().etcd_writes),
+        get: |group| VariableValue::count(group.load().etcd_writes),
     },
     Variable {
         name: "readsInStep",
         kind: Int,
         doc: "GETs from etcd that the client sends in the same minutes as the requests of the group, at most one for each. They read one resource, with at most twice as many GETs as the group has requests. For a client that reads before each write, it is the number of writes.",
-        get: |group| Value::count(group.in_step().reads),
+        get: |group| VariableValue::count(group.in_step().reads),
     },
     Variable {
         name: "readsInStepResource",
         kind: Text,
         doc: "The resource that `readsInStep` counts; empty if there is none.",
-        get: |group| Value::Text(group.in_step().resource.into()),
+        get: |group| VariableValue::Text(group.in_step().resource.into()),
     },
     Variable {
         name: "discovery",
         kind: Int,
         doc: "Requests for discovery and OpenAPI documents by the same client.",
-        get: |group| Value::count(group.members().iter().map(|one| group.totals.discovery_of(*one)).sum()),
+        get: |group| {
+            VariableValue::count(group.members().iter().map(|one| group.totals.discovery_of(*one)).sum())
+        },
     },
     Variable {
         name: "allRequests",
         kind: Int,
         doc: "All requests of the same client.",
-        get: |group| Value::count(group.members().iter().map(|one| group.totals.requests_of(*one)).sum()),
+        get: |group| {
+            VariableValue::count(group.members().iter().map(|one| group.totals.requests_of(*one)).sum())
+        },
     },
     Variable {
         name: "inNamespace",
@@ -409,14 +422,16 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
         doc: "Requests for the objects of one namespace (`request.scope` is `namespace`).",
         get: |group| {
             let in_namespace = |facts: &RowFacts<'_>| facts.key.scope == Some(Scope::Namespace);
-            Value::count(group.rows.iter().filter(|row| in_namespace(row)).map(|row| row.requests).sum())
+            VariableValue::count(
+                group.rows.iter().filter(|row| in_namespace(row)).map(|row| row.requests).sum(),
+            )
         },
     },
     Variable {
         name: "clients",
         kind: Int,
         doc: "Clients in the group: more than one if clients of a program are evaluated together (`groupBy: program`).",
-        get: |group| Value::count(group.members().len() as u64),
+        get: |group| VariableValue::count(group.members().len() as u64),
     },
     Variable {
         name: "shapes",
@@ -427,7 +442,7 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
             let mut keys: Vec<_> = group.rows.iter().map(|facts| std::ptr::from_ref(facts.key)).collect();
             keys.sort_unstable();
             keys.dedup();
-            Value::count(keys.len() as u64)
+            VariableValue::count(keys.len() as u64)
         },
     },
     Variable {
@@ -438,7 +453,7 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
             let mut products: Vec<_> = group.rows.iter().map(|facts| facts.product).collect();
             products.sort_unstable();
             products.dedup();
-            Value::count(products.len() as u64)
+            VariableValue::count(products.len() as u64)
         },
     },
 ];

@@ -12,7 +12,7 @@ use super::check_error::CheckError;
 use super::error::expected;
 use super::figures;
 use super::names::{Root, VariableScope};
-use super::value::{Kind, Value as Found};
+use super::value::{Kind, VariableValue};
 
 /// The placeholders that a text can use in addition to the variables.
 const PLAIN: [&str; 6] = ["client", "resource", "product", "shape", "permission", "rivals"];
@@ -32,7 +32,7 @@ const UNBOUNDED: [&str; 5] = ["indent", "format", "slice", "batch", "replace"];
 
 /// A checked text. It is compiled once, on first use: most rules find nothing, and some find thousands.
 #[derive(Debug)]
-pub struct Text {
+pub struct TextTemplate {
     source: String,
     compiled: OnceLock<Compiled>,
 }
@@ -59,7 +59,7 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     environment
 });
 
-impl Text {
+impl TextTemplate {
     /// Checks a text and its placeholders. If `plain`, the text may also use [`PLAIN`], whose values clients choose.
     ///
     /// # Errors
@@ -273,7 +273,7 @@ fn unknown(name: &str, scope: &VariableScope<'_>, plain: bool) -> Option<String>
 }
 
 /// The values of variables by their names.
-pub type Values = Vec<(&'static str, Found<'static>)>;
+pub type NamedValues = Vec<(&'static str, VariableValue<'static>)>;
 
 /// A root in a template, such as `client`. It renders as `name`; the root's variables are its attributes.
 #[derive(Debug)]
@@ -281,7 +281,7 @@ pub struct TemplateObject {
     pub name: String,
     pub root: Root,
     /// The values that are not zero, false or empty.
-    pub facts: Arc<Values>,
+    pub facts: Arc<NamedValues>,
     /// The function that escapes strings in the values, because clients choose them.
     pub escape: fn(&str) -> String,
 }
@@ -299,8 +299,10 @@ impl Object for TemplateObject {
             return Some(kind.unset().to_template());
         };
         Some(match found {
-            Found::Text(text) => (self.escape)(text).into(),
-            Found::Texts(texts) => texts.iter().map(|text| Value::from((self.escape)(text))).collect(),
+            VariableValue::Text(text) => (self.escape)(text).into(),
+            VariableValue::Texts(texts) => {
+                texts.iter().map(|text| Value::from((self.escape)(text))).collect()
+            }
             other => other.to_template(),
         })
     }
@@ -321,15 +323,19 @@ mod tests {
     use crate::rules::names::Root;
     use minijinja::context;
 
-    fn compile(source: &str) -> Result<Text, Vec<CheckError>> {
-        Text::compile(source, &VariableScope { roots: &[Root::Client, Root::Stats], thresholds: &[] }, true)
+    fn compile(source: &str) -> Result<TextTemplate, Vec<CheckError>> {
+        TextTemplate::compile(
+            source,
+            &VariableScope { roots: &[Root::Client, Root::Stats], thresholds: &[] },
+            true,
+        )
     }
 
     #[test]
     fn placeholders_are_filled_in() {
         let text = compile("{{ client }} ({{ client.kind }}{{ client.serviceAccount }}): {{ stats.requests }} of {{ resource }}")
             .expect("a text");
-        let facts = Arc::new(vec![("kind", Found::Text("user".into()))]);
+        let facts = Arc::new(vec![("kind", VariableValue::Text("user".into()))]);
         let client = Value::from_object(TemplateObject {
             name: "a/b".to_owned(),
             root: Root::Client,

@@ -32,13 +32,13 @@ impl Kind {
 impl Kind {
     /// Returns the value of this type that is zero, false or empty.
     #[must_use]
-    pub fn unset(self) -> Value<'static> {
+    pub fn unset(self) -> VariableValue<'static> {
         match self {
-            Self::Bool => Value::Bool(false),
-            Self::Int => Value::Int(0),
-            Self::Double => Value::Double(0.0),
-            Self::Text => Value::Text("".into()),
-            Self::Texts => Value::Texts(Vec::new()),
+            Self::Bool => VariableValue::Bool(false),
+            Self::Int => VariableValue::Int(0),
+            Self::Double => VariableValue::Double(0.0),
+            Self::Text => VariableValue::Text("".into()),
+            Self::Texts => VariableValue::Texts(Vec::new()),
         }
     }
 }
@@ -50,7 +50,7 @@ impl fmt::Display for Kind {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum Value<'a> {
+pub enum VariableValue<'a> {
     Bool(bool),
     Int(i64),
     Double(f64),
@@ -58,7 +58,7 @@ pub enum Value<'a> {
     Texts(Vec<Cow<'a, str>>),
 }
 
-impl Value<'_> {
+impl VariableValue<'_> {
     /// Whether the value is not zero, false or empty.
     #[must_use]
     pub fn is_set(&self) -> bool {
@@ -123,34 +123,36 @@ impl Value<'_> {
 
     /// Returns a value that borrows from this one.
     #[must_use]
-    pub fn as_borrowed(&self) -> Value<'_> {
+    pub fn as_borrowed(&self) -> VariableValue<'_> {
         match self {
-            Self::Bool(value) => Value::Bool(*value),
-            Self::Int(value) => Value::Int(*value),
-            Self::Double(value) => Value::Double(*value),
-            Self::Text(value) => Value::Text(value.as_ref().into()),
-            Self::Texts(values) => Value::Texts(values.iter().map(|value| value.as_ref().into()).collect()),
+            Self::Bool(value) => VariableValue::Bool(*value),
+            Self::Int(value) => VariableValue::Int(*value),
+            Self::Double(value) => VariableValue::Double(*value),
+            Self::Text(value) => VariableValue::Text(value.as_ref().into()),
+            Self::Texts(values) => {
+                VariableValue::Texts(values.iter().map(|value| value.as_ref().into()).collect())
+            }
         }
     }
 
     #[must_use]
-    pub fn into_owned(self) -> Value<'static> {
+    pub fn into_owned(self) -> VariableValue<'static> {
         match self {
-            Self::Bool(value) => Value::Bool(value),
-            Self::Int(value) => Value::Int(value),
-            Self::Double(value) => Value::Double(value),
-            Self::Text(value) => Value::Text(value.into_owned().into()),
+            Self::Bool(value) => VariableValue::Bool(value),
+            Self::Int(value) => VariableValue::Int(value),
+            Self::Double(value) => VariableValue::Double(value),
+            Self::Text(value) => VariableValue::Text(value.into_owned().into()),
             Self::Texts(values) => {
-                Value::Texts(values.into_iter().map(|value| value.into_owned().into()).collect())
+                VariableValue::Texts(values.into_iter().map(|value| value.into_owned().into()).collect())
             }
         }
     }
 }
 
 /// Doubles are compared by their bits. They come from deterministic sums, so equal values have equal bits.
-impl Eq for Value<'_> {}
+impl Eq for VariableValue<'_> {}
 
-impl Hash for Value<'_> {
+impl Hash for VariableValue<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         match self {
             Self::Bool(value) => value.hash(state),

@@ -3,21 +3,21 @@
 use std::cell::OnceCell;
 use std::sync::{Arc, LazyLock};
 
-use minijinja::Value as Filled;
+use minijinja::Value;
 
 use super::facts::{CLIENT, REQUEST, RowFacts, RowGetter, SERVER};
 use super::finding::{Finding, FindingVerdict, OnProgram};
-use super::group::{Group, GroupGetter};
+use super::group::{GroupGetter, RowGroup};
 use super::input::{INPUT, InputFacts};
 use super::job_advice::job_advice;
 use super::names::{Root, threshold_value};
 use super::permission::Permission;
 use super::rivals;
 use super::rows::fact;
-use super::rule::{Audience, Audiences, Fix, Rule, Severity};
+use super::rule::{Audience, AudienceFix, Audiences, Rule, Severity};
 use super::stats::{OF_FAILURES, STATS, peak_mean_minutes};
-use super::text::{TemplateObject, Text, Values};
-use super::value::{Value, Variable};
+use super::text::{NamedValues, TemplateObject, TextTemplate};
+use super::value::{Variable, VariableValue};
 use crate::cost::CostBasis;
 use crate::judged::Job;
 use crate::ledger::{Exemplar, Exemplars, Merge};
@@ -63,25 +63,25 @@ fn in_prose(text: &str) -> String {
 }
 
 /// Returns the values that are set: not zero, false or empty. Most values are not set.
-fn found<'v, Get>(names: &[Variable<Get>], find: impl Fn(&Get) -> Value<'v>) -> Values {
+fn found<'v, Get>(names: &[Variable<Get>], find: impl Fn(&Get) -> VariableValue<'v>) -> NamedValues {
     let values = names.iter().map(|name| (name.name, find(&name.get)));
-    let mut found = Values::with_capacity(USUAL);
+    let mut found = NamedValues::with_capacity(USUAL);
     found.extend(values.filter(|(_, value)| value.is_set()).map(|(name, value)| (name, value.into_owned())));
     found
 }
 
-fn map(root: Root, facts: &Arc<Values>, escape: fn(&str) -> String) -> Filled {
-    Filled::from_object(TemplateObject { name: String::new(), root, facts: facts.clone(), escape })
+fn map(root: Root, facts: &Arc<NamedValues>, escape: fn(&str) -> String) -> Value {
+    Value::from_object(TemplateObject { name: String::new(), root, facts: facts.clone(), escape })
 }
 
-fn thresholds(rule: &Rule) -> Filled {
-    Filled::from_pairs(
+fn thresholds(rule: &Rule) -> Value {
+    Value::from_pairs(
         rule.thresholds.iter().map(|(name, value)| (name.as_str(), threshold_value(*value).to_template())),
     )
 }
 
 /// Renders a finding on a client. If a text fails on a value, it is replaced and the error is returned, too.
-pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (Finding, Vec<String>) {
+pub(super) fn on_group(rule: &Rule, severity: Severity, group: &RowGroup<'_>) -> (Finding, Vec<String>) {
     let leading = group.leading();
     let client = leading.client;
     let resource = leading.key.resource.as_deref().map(str::to_owned);
@@ -98,17 +98,17 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
     let rivals = || found_rivals.get_or_init(|| rivals::find(group)).clone();
     let (clients, requests, servers) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
     // Looks up only the variables that a text uses, because most texts use few.
-    let placeholders = |text: &Text, escape: fn(&str) -> String| {
+    let placeholders = |text: &TextTemplate, escape: fn(&str) -> String| {
         let named = |root: Root| text.names(root.as_str());
         let facts =
-            |values: &OnceCell<Arc<Values>>, root: Root, names: &[Variable<RowGetter>], name: &str| {
+            |values: &OnceCell<Arc<NamedValues>>, root: Root, names: &[Variable<RowGetter>], name: &str| {
                 let facts =
                     values.get_or_init(|| Arc::new(found(names, |get| get(group.representative())))).clone();
-                Filled::from_object(TemplateObject { name: escape(name), root, facts, escape })
+                Value::from_object(TemplateObject { name: escape(name), root, facts, escape })
             };
         let plain = [("resource", resource_or), ("product", leading.product), ("shape", &shape)];
         let plain = plain.into_iter().filter(|(name, _)| text.names(name));
-        let mut filled: Vec<(&str, Filled)> = plain.map(|(name, text)| (name, escape(text).into())).collect();
+        let mut filled: Vec<(&str, Value)> = plain.map(|(name, text)| (name, escape(text).into())).collect();
         if text.names("permission") {
             let prose = permission.as_ref().map_or(String::new(), |one| one.prose(&escape(&name), escape));
             filled.push(("permission", prose.into()));
@@ -131,15 +131,15 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
         if named(Root::Threshold) {
             filled.push(("threshold", thresholds(rule)));
         }
-        Filled::from_pairs(filled)
+        Value::from_pairs(filled)
     };
-    let fill_by = |text: &Text, escape: fn(&str) -> String| {
+    let fill_by = |text: &TextTemplate, escape: fn(&str) -> String| {
         if text.is_plain() {
             return Ok(text.source().to_owned());
         }
         text.render(&placeholders(text, escape)).map_err(|error| format!("{}: {error}", rule.id))
     };
-    let fill = |text: &Text| fill_by(text, in_prose);
+    let fill = |text: &TextTemplate| fill_by(text, in_prose);
     let key = key(rule, leading, resource.as_ref(), product.as_ref());
     let user_agents = user_agents(group);
     let mut failures = Vec::new();
@@ -213,7 +213,7 @@ fn with_own_setting(rule: &Rule, product: Option<(&'static Product, RecognizedBy
 }
 
 /// Returns the user agent products, each with an example of a full user agent.
-fn user_agents(group: &Group<'_>) -> Vec<(String, String)> {
+fn user_agents(group: &RowGroup<'_>) -> Vec<(String, String)> {
     let agents = &group.representative().client.agents;
     let mut shown: Vec<(String, String)> = Vec::new();
     for facts in &group.rows {
@@ -228,11 +228,11 @@ fn user_agents(group: &Group<'_>) -> Vec<(String, String)> {
 /// Renders a finding on the input; see [`on_group`].
 pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts) -> (Finding, Vec<String>) {
     let facts = Arc::new(found(INPUT, |get| get(input)));
-    let values = Filled::from_pairs([
+    let values = Value::from_pairs([
         ("input", map(Root::Input, &facts, str::to_owned)),
         ("threshold", thresholds(rule)),
     ]);
-    let fill = |text: &Text| text.render(&values).map_err(|error| format!("{}: {error}", rule.id));
+    let fill = |text: &TextTemplate| text.render(&values).map_err(|error| format!("{}: {error}", rule.id));
     let any = rule.fix.iter().find(|fix| fix.audience == Audience::Any).and_then(|fix| fix.cases.last());
     let mut failures = Vec::new();
     let mut or = |filled: Result<String, String>, instead: &str| {
@@ -257,7 +257,7 @@ pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts) -> (
         tradeoff: rule.tradeoff.as_ref().map(|text| or(fill(text), "").trim().to_owned()),
         stats: Arc::unwrap_or_clone(facts),
         verdict: None,
-        load: crate::judged::Load::default(),
+        load: crate::judged::RequestLoad::default(),
         cost: CostBasis::Latency,
         span: None,
         user_agents: Vec::new(),
@@ -272,7 +272,7 @@ pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts) -> (
 }
 
 /// Adds a note to the message if its peak is the mean over several minutes.
-fn with_peak_mean(rule: &Rule, group: &Group<'_>, message: String) -> String {
+fn with_peak_mean(rule: &Rule, group: &RowGroup<'_>, message: String) -> String {
     let minutes = peak_mean_minutes(group);
     if minutes == 0 || !rule.message.source().contains("stats.peakPerMinute") {
         return message;
@@ -288,7 +288,7 @@ fn one_line(text: &str) -> String {
 fn fix(
     rule: &Rule,
     leading: &RowFacts<'_>,
-    fill: &impl Fn(&Text) -> Result<String, String>,
+    fill: &impl Fn(&TextTemplate) -> Result<String, String>,
 ) -> Result<String, String> {
     let of = |audiences: &[Audience]| {
         let own = |audience: &Audience| rule.fix.iter().find(|fix| fix.audience == *audience);
@@ -304,9 +304,9 @@ fn fix(
 /// Renders the text of the first case whose condition holds.
 fn filled(
     rule: &Rule,
-    Fix { cases, .. }: &Fix,
+    AudienceFix { cases, .. }: &AudienceFix,
     leading: &RowFacts<'_>,
-    fill: &impl Fn(&Text) -> Result<String, String>,
+    fill: &impl Fn(&TextTemplate) -> Result<String, String>,
 ) -> Result<Option<String>, String> {
     for (when, text) in cases {
         let holds = match when {
@@ -315,7 +315,7 @@ fn filled(
                 if let Some(holds) = condition.holds_natively(|name| fact(name, leading)) {
                     holds
                 } else {
-                    let values: Vec<Value<'_>> =
+                    let values: Vec<VariableValue<'_>> =
                         condition.names.iter().map(|name| fact(*name, leading)).collect();
                     let result = condition.evaluate(&values, |name| name.name(&rule.thresholds).to_owned());
                     result.map_err(|error| format!("{}: {error}", rule.id))?
@@ -329,7 +329,7 @@ fn filled(
     Ok(None)
 }
 
-fn path(leading: &RowFacts<'_>, group: &Group<'_>) -> FindingVerdict {
+fn path(leading: &RowFacts<'_>, group: &RowGroup<'_>) -> FindingVerdict {
     let key = leading.key;
     FindingVerdict {
         verb: key.verb.map_or("other", crate::k8s::Verb::as_str),
@@ -348,7 +348,7 @@ fn path(leading: &RowFacts<'_>, group: &Group<'_>) -> FindingVerdict {
 
 /// Returns the most expensive requests as evidence. For rules about failures or deprecated APIs, it prefers failed or
 /// deprecated requests. For other rules, it uses the shape with the most requests.
-fn evidence(rule: &Rule, group: &Group<'_>) -> Vec<Exemplar> {
+fn evidence(rule: &Rule, group: &RowGroup<'_>) -> Vec<Exemplar> {
     let names = |is_wanted: &dyn Fn(usize) -> bool| {
         let names = rule.levels.iter().flat_map(|(_, condition)| &condition.names);
         names.filter(|name| name.root == Root::Stats).any(|name| is_wanted(name.index))

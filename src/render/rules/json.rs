@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use crate::render::escape::pretty_json;
 use crate::rules::Rule;
-use crate::rules::rule::{Fix, Severity};
-use crate::rules::text::Text;
+use crate::rules::rule::{AudienceFix, Severity};
+use crate::rules::text::TextTemplate;
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -60,14 +60,14 @@ fn shown(rule: &Rule) -> Shown<'_> {
         message: rule.message.source(),
         why: &rule.why,
         fix: rule.fix.iter().map(|fix| (fix.audience.as_str(), cases(fix))).collect(),
-        tradeoff: rule.tradeoff.as_ref().map(Text::source),
+        tradeoff: rule.tradeoff.as_ref().map(TextTemplate::source),
         quiet_for: rule.quiet_for.as_deref(),
-        verify: rule.verify.as_ref().map(Text::source),
+        verify: rule.verify.as_ref().map(TextTemplate::source),
         references: &rule.references,
     }
 }
 
-fn cases(fix: &Fix) -> Vec<Case<'_>> {
+fn cases(fix: &AudienceFix) -> Vec<Case<'_>> {
     let cases = fix.cases.iter();
     cases
         .map(|(when, text)| Case {

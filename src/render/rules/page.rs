@@ -3,8 +3,8 @@
 use super::cel::broken;
 use super::family;
 use crate::rules::Rule;
-use crate::rules::rule::Fix;
-use crate::rules::text::Text;
+use crate::rules::rule::AudienceFix;
+use crate::rules::text::TextTemplate;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PagePart {
@@ -45,9 +45,9 @@ pub(super) fn parts(rule: &Rule, width: usize) -> Vec<PagePart> {
         }
     }
     let others = [
-        ("Trade-off", rule.tradeoff.as_ref().map(Text::source)),
+        ("Trade-off", rule.tradeoff.as_ref().map(TextTemplate::source)),
         ("Quiet for", rule.quiet_for.as_deref()),
-        ("Verify", rule.verify.as_ref().map(Text::source)),
+        ("Verify", rule.verify.as_ref().map(TextTemplate::source)),
     ];
     for (heading, text) in others {
         let Some(text) = text else { continue };
@@ -117,17 +117,17 @@ fn cases(text: &str) -> Vec<PagePart> {
 }
 
 /// Formats a text and its placeholders as code.
-fn coded(text: &Text) -> String {
+fn coded(text: &TextTemplate) -> String {
     format!("`{}`", text.source().replace('\n', " "))
 }
 
 /// Groups the fixes: clients with the same fix share one entry.
-fn merged(fixes: &[Fix]) -> Vec<(String, &Fix)> {
-    fn texts(fix: &Fix) -> Vec<(Option<&str>, &str)> {
+fn merged(fixes: &[AudienceFix]) -> Vec<(String, &AudienceFix)> {
+    fn texts(fix: &AudienceFix) -> Vec<(Option<&str>, &str)> {
         let cases = fix.cases.iter();
         cases.map(|(when, text)| (when.as_ref().map(|when| when.source.as_str()), text.source())).collect()
     }
-    let mut merged: Vec<(String, &Fix)> = Vec::new();
+    let mut merged: Vec<(String, &AudienceFix)> = Vec::new();
     for fix in fixes {
         let name = fix.audience.title();
         match merged.iter_mut().find(|(_, other)| texts(other) == texts(fix)) {

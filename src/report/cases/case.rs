@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::judged::Load;
+use crate::judged::RequestLoad;
 use crate::rules::Severity;
 
 /// A case without texts. Findings are indices into the hits.
@@ -31,7 +31,7 @@ pub(in crate::report) struct Case {
     pub requests: u64,
     pub peak_per_minute: f64,
     /// The load of the requests. Requests that an earlier case has do not count.
-    pub load: Load,
+    pub load: RequestLoad,
     pub fingerprint: String,
     /// The index of the first entry in the policy's `sources` that names a member.
     pub source: Option<usize>,
@@ -43,5 +43,5 @@ pub(in crate::report) struct Member {
     pub name: String,
     pub severity: Severity,
     pub requests: u64,
-    pub load: Load,
+    pub load: RequestLoad,
 }

@@ -8,10 +8,10 @@ use crate::judged::Job;
 use crate::k8s::Verb;
 use crate::rules::Severity;
 use crate::rules::facts::{RowFacts, is_viewer};
-use crate::rules::group::{Group, GroupGetter};
+use crate::rules::group::{GroupGetter, RowGroup};
 use crate::rules::hits::HitRef;
 use crate::rules::stats::STATS;
-use crate::rules::value::{Value, Variable};
+use crate::rules::value::{Variable, VariableValue};
 
 /// The rules with the best messages for the title of a case: polls, conflicts, and starts.
 const TITLE_RULES: [&str; 4] = [POLLS, "KT315", "KT402", CRASH_LOOP];
@@ -32,7 +32,7 @@ pub(super) struct Cause<'h, 'r> {
     /// The indices of the clients: one, or all clients of a program.
     pub members: Vec<usize>,
     pub hits: Vec<usize>,
-    pub group: Group<'r>,
+    pub group: RowGroup<'r>,
     pub severity: Severity,
     pub resource: Option<&'h str>,
     /// All findings are by rules that judge a whole client.
@@ -47,7 +47,7 @@ pub(super) struct Cause<'h, 'r> {
 
 /// Groups the hits of a client by cause.
 pub(super) fn causes<'h, 'r>(own: &[usize], hits: &'h [HitRef<'h, 'r>], client: usize) -> Vec<Cause<'h, 'r>> {
-    let groups: Vec<&Group<'r>> = own.iter().filter_map(|at| hits[*at].group).collect();
+    let groups: Vec<&RowGroup<'r>> = own.iter().filter_map(|at| hits[*at].group).collect();
     let mut sets = DisjointSets::new(own.len());
     // The hits of each row, so that only hits with a common row are compared.
     let mut by_row: HashMap<*const RowFacts<'r>, Vec<usize>> = HashMap::new();
@@ -127,7 +127,7 @@ fn effects<'r>(own: &[usize], hits: &[HitRef<'_, 'r>]) -> Vec<(&'r str, Vec<usiz
 
 /// Whether the requests are reads of a job that reads one resource after the other, or of views. Commands do not
 /// count: a person or a script runs each command for its own reason.
-pub(super) fn is_run(hit: &HitRef<'_, '_>, group: &Group<'_>) -> bool {
+pub(super) fn is_run(hit: &HitRef<'_, '_>, group: &RowGroup<'_>) -> bool {
     let lead = group.leading();
     let reads = matches!(RequestAction::new(lead), RequestAction::ReadsMany | RequestAction::ReadsOne)
         && !is_of_whole_client(hit);
@@ -138,7 +138,7 @@ pub(super) fn is_run(hit: &HitRef<'_, '_>, group: &Group<'_>) -> bool {
 
 /// Whether the requests are LISTs or watches of a program that shows objects to people. The fix is the same for each
 /// resource: people close views.
-pub(super) fn is_view(hit: &HitRef<'_, '_>, group: &Group<'_>) -> bool {
+pub(super) fn is_view(hit: &HitRef<'_, '_>, group: &RowGroup<'_>) -> bool {
     let lead = group.leading();
     RequestAction::new(lead) == RequestAction::ReadsMany && !is_of_whole_client(hit) && is_viewer(lead)
 }
@@ -156,12 +156,12 @@ pub(super) fn cause<'h, 'r>(
     of_cause.sort_by_cached_key(|at| {
         let hit = &hits[*at];
         let is_title_rule = TITLE_RULES.contains(&hit.rule.id.as_str());
-        let requests = hit.group.map_or(0, Group::requests);
+        let requests = hit.group.map_or(0, RowGroup::requests);
         let shape = hit.group.map(|group| group.leading().key.name());
         (Reverse((hit.severity, is_title_rule, requests)), hit.rule.id.clone(), shape)
     });
     let mut seen = HashSet::new();
-    let groups: Vec<&'h Group<'r>> = of_cause.iter().filter_map(|at| hits[*at].group).collect();
+    let groups: Vec<&'h RowGroup<'r>> = of_cause.iter().filter_map(|at| hits[*at].group).collect();
     let mut rows: Vec<&'r RowFacts<'r>> =
         groups.iter().flat_map(|group| group.rows.iter().copied()).collect();
     rows.retain(|facts| seen.insert(std::ptr::from_ref(*facts)));
@@ -174,7 +174,7 @@ pub(super) fn cause<'h, 'r>(
         resources.len() > 1 && groups.iter().zip(&of_cause).all(|(group, at)| is_run(&hits[*at], group));
     let is_view = groups.iter().zip(&of_cause).all(|(group, at)| is_view(&hits[*at], group));
     let resource = resource.filter(|_| !is_run);
-    let group = Group::new(rows, client, lead.totals);
+    let group = RowGroup::new(rows, client, lead.totals);
     let is_of_whole_client = of_cause.iter().all(|at| is_of_whole_client(&hits[*at]));
     let is_on_log = of_cause.iter().all(|at| is_on_log(&hits[*at]));
     Cause {
@@ -192,18 +192,18 @@ pub(super) fn cause<'h, 'r>(
     }
 }
 
-pub(super) fn has_one_resource(group: &Group<'_>) -> bool {
+pub(super) fn has_one_resource(group: &RowGroup<'_>) -> bool {
     let resource = &group.leading().key.resource;
     group.rows.iter().all(|facts| facts.key.resource == *resource)
 }
 
 /// The resource that the client reads before each write, if the finding is about such writes. The GETs and the writes
 /// are one loop.
-fn reads_in_step(hit: &HitRef<'_, '_>, group: &Group<'_>) -> Option<String> {
+fn reads_in_step(hit: &HitRef<'_, '_>, group: &RowGroup<'_>) -> Option<String> {
     let is_name =
         |name: &&Variable<GroupGetter>| name.name == "readsInStepResource" && hit.rule.id == READS_IN_STEP;
     match (STATS.iter().find(is_name)?.get)(group) {
-        Value::Text(resource) if !resource.is_empty() => Some(resource.into_owned()),
+        VariableValue::Text(resource) if !resource.is_empty() => Some(resource.into_owned()),
         _ => None,
     }
 }

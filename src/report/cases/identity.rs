@@ -11,7 +11,7 @@ use super::causes::{RequestAction, is_of_whole_client, is_run};
 use crate::judged::{ClientSummary, JudgedClients};
 use crate::report::fingerprint::hashed;
 use crate::rules::facts::RowFacts;
-use crate::rules::group::Group;
+use crate::rules::group::RowGroup;
 use crate::rules::hits::HitRef;
 use crate::rules::programs::ProgramName;
 use crate::rules::sources::ClientSource;
@@ -25,7 +25,7 @@ pub(super) fn on_input(rule: &str) -> String {
 pub(super) fn on_clients(
     summary: &ClientSummary,
     product: &str,
-    requests: &Group<'_>,
+    requests: &RowGroup<'_>,
     findings: &[usize],
     hits: &[HitRef<'_, '_>],
 ) -> String {
@@ -48,7 +48,7 @@ pub(super) fn on_clients(
 ///
 /// A rule that judges a whole client joins a case as soon as the case has most of the client's requests. So the
 /// requests of such a rule count only if the case has no other finding.
-fn target(requests: &Group<'_>, findings: &[usize], hits: &[HitRef<'_, '_>]) -> (String, &'static str) {
+fn target(requests: &RowGroup<'_>, findings: &[usize], hits: &[HitRef<'_, '_>]) -> (String, &'static str) {
     let own: Vec<&HitRef<'_, '_>> =
         findings.iter().map(|at| &hits[*at]).filter(|hit| !is_of_whole_client(hit)).collect();
     if own.is_empty() {
@@ -64,7 +64,7 @@ fn target(requests: &Group<'_>, findings: &[usize], hits: &[HitRef<'_, '_>]) -> 
     let is_write = |facts: &&RowFacts<'_>| RequestAction::new(facts) == RequestAction::Writes;
     // Alternating GETs and writes are one loop. The result must not depend on which of them a rule finds, or on
     // whether the log has one more of them.
-    let writes = Group::new(rows().filter(is_write).collect(), requests.client, requests.totals);
+    let writes = RowGroup::new(rows().filter(is_write).collect(), requests.client, requests.totals);
     let in_step = writes.in_step();
     let is_loop = in_step.reads * 2 > writes.requests();
     let target_of = |facts: &RowFacts<'_>| match RequestAction::new(facts) {

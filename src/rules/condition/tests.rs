@@ -95,7 +95,10 @@ fn numbers_of_both_kinds_compare() {
         if name.root == Root::Threshold { "many".to_owned() } else { "peakPerMinute".to_owned() }
     };
     for (peak, holds) in [(20.0, true), (19.9, false)] {
-        assert_eq!(condition.evaluate(&[Value::Double(peak), Value::Int(20)], word), Ok(holds));
+        assert_eq!(
+            condition.evaluate(&[VariableValue::Double(peak), VariableValue::Int(20)], word),
+            Ok(holds)
+        );
     }
 }
 
@@ -124,29 +127,29 @@ proptest! {
     #[test]
     fn native_results_match_cel(index in 0..CONDITIONS.len(), (ints, doubles, texts) in values(), flag: bool) {
         let condition = compile(CONDITIONS[index]).expect("a condition");
-        let value = |name: VariableRef| -> Value<'_> {
+        let value = |name: VariableRef| -> VariableValue<'_> {
             let all = name.root.names();
             let kind = all.get(name.index).map_or(Kind::Int, |(_, kind, _)| *kind);
             match kind {
-                Kind::Bool => Value::Bool(flag),
-                Kind::Int => Value::Int(ints[name.index % ints.len()]),
-                Kind::Double => Value::Double(doubles[name.index % doubles.len()]),
-                Kind::Text => Value::Text(texts[name.index % texts.len()].as_str().into()),
-                Kind::Texts => Value::Texts(texts.iter().map(|text| text.as_str().into()).collect()),
+                Kind::Bool => VariableValue::Bool(flag),
+                Kind::Int => VariableValue::Int(ints[name.index % ints.len()]),
+                Kind::Double => VariableValue::Double(doubles[name.index % doubles.len()]),
+                Kind::Text => VariableValue::Text(texts[name.index % texts.len()].as_str().into()),
+                Kind::Texts => VariableValue::Texts(texts.iter().map(|text| text.as_str().into()).collect()),
             }
         };
         let word = |name: VariableRef| match name.root {
             Root::Threshold => ["many", "often"][name.index].to_owned(),
             root => root.names()[name.index].0.to_owned(),
         };
-        let values: Vec<Value<'_>> = condition.names.iter().map(|name| value(*name)).collect();
+        let values: Vec<VariableValue<'_>> = condition.names.iter().map(|name| value(*name)).collect();
         let by_cel = condition.evaluate(&values, word);
         prop_assert!(!PLANNED.contains(&index) || condition.whole.native.is_some());
         if let Some(holds) = condition.holds_natively(value) {
             prop_assert_eq!(by_cel, Ok(holds), "{}", condition.source);
         }
         for part in &condition.conjuncts {
-            let values: Vec<Value<'_>> = part.names.iter().map(|name| value(*name)).collect();
+            let values: Vec<VariableValue<'_>> = part.names.iter().map(|name| value(*name)).collect();
             if let Some(holds) = part.holds_natively(value) {
                 prop_assert_eq!(part.evaluate(&values, word), Ok(holds), "{}", condition.source);
             }
@@ -188,5 +191,5 @@ const PLANNED: std::ops::Range<usize> = 0..21;
 #[test]
 fn runtime_errors_of_cel_are_reported() {
     let condition = compile("10 / stats.requests > 1").expect("a condition");
-    assert!(condition.evaluate(&[Value::Int(0)], |_| "requests".to_owned()).is_err());
+    assert!(condition.evaluate(&[VariableValue::Int(0)], |_| "requests".to_owned()).is_err());
 }

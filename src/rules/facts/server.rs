@@ -3,39 +3,41 @@
 use super::RowGetter;
 use crate::apiserver::Gate;
 use crate::rules::value::Kind::{Bool, Int, Text};
-use crate::rules::value::{Value, Variable};
+use crate::rules::value::{Variable, VariableValue};
 
 pub const SERVER: &[Variable<RowGetter>] = &[
     Variable {
         name: "version",
         kind: Text,
         doc: "The version of Kubernetes that the verdict assumes: `1.36.2`.",
-        get: |row| Value::Text(row.key.kube_version.to_string().into()),
+        get: |row| VariableValue::Text(row.key.kube_version.to_string().into()),
     },
     Variable {
         name: "minor",
         kind: Int,
         doc: "Its minor version: 36.",
-        get: |row| Value::Int(i64::from(row.key.kube_version.minor)),
+        get: |row| VariableValue::Int(i64::from(row.key.kube_version.minor)),
     },
     Variable {
         name: "patch",
         kind: Int,
         doc: "Its patch level: 2. 0 if it is not known.",
-        get: |row| Value::Int(i64::from(row.key.kube_version.patch.unwrap_or(0))),
+        get: |row| VariableValue::Int(i64::from(row.key.kube_version.patch.unwrap_or(0))),
     },
     Variable {
         name: "known",
         kind: Bool,
         doc: "The version was given, the log states it, or all versions that fit the log have the same verdicts.",
-        get: |row| Value::Bool(row.judged.version.is_settled),
+        get: |row| VariableValue::Bool(row.judged.version.is_settled),
     },
     Variable {
         name: "etcd",
         kind: Text,
         doc: "etcd's version, or empty if it was not given.",
         get: |row| {
-            Value::Text(row.judged.server.etcd.map_or(String::new(), |version| version.to_string()).into())
+            VariableValue::Text(
+                row.judged.server.etcd.map_or(String::new(), |version| version.to_string()).into(),
+            )
         },
     },
     Variable {
@@ -44,7 +46,7 @@ pub const SERVER: &[Variable<RowGetter>] = &[
         doc: "A LIST without resourceVersion and without a limit comes from the watch cache.",
         get: |row| {
             let server = row.server();
-            Value::Bool(server.consistent_reads_from_cache())
+            VariableValue::Bool(server.consistent_reads_from_cache())
         },
     },
     Variable {
@@ -53,13 +55,15 @@ pub const SERVER: &[Variable<RowGetter>] = &[
         doc: "Further pages and LISTs at an exact revision come from snapshots of the watch cache.",
         get: |row| {
             let server = row.server();
-            Value::Bool(server.consistent_reads_from_cache() && server.enabled(Gate::ListFromCacheSnapshot))
+            VariableValue::Bool(
+                server.consistent_reads_from_cache() && server.enabled(Gate::ListFromCacheSnapshot),
+            )
         },
     },
     Variable {
         name: "watchList",
         kind: Bool,
         doc: "A watch may begin with the state of the collection (`sendInitialEvents`).",
-        get: |row| Value::Bool(row.server().enabled(Gate::WatchList)),
+        get: |row| VariableValue::Bool(row.server().enabled(Gate::WatchList)),
     },
 ];
