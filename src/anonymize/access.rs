@@ -116,12 +116,12 @@ mod tests {
     fn read<T>(text: &str, mut with: impl FnMut(&AccessLine<'_>, &str, Option<i64>) -> T) -> Vec<T> {
         let record = Record { bytes: text.as_bytes(), offset: 0, line: 1, kind: RecordKind::Line };
         let facts = SourceFacts { year: Some(2026), ..SourceFacts::default() };
-        let mut found = Vec::new();
+        let mut values = Vec::new();
         Decoder::new(None, 1 << 20).record(&record, facts, &mut |outcome, _| match outcome {
-            Outcome::Access { line, text, logged_at: written } => found.push(with(line, text, written)),
+            Outcome::Access { line, text, logged_at: written } => values.push(with(line, text, written)),
             other => panic!("{other:?}"),
         });
-        found
+        values
     }
 
     #[test]
@@ -144,8 +144,8 @@ mod tests {
             assert_eq!(other_written, written, "{anonymous}");
             let judged = |line: &AccessLine<'_>| {
                 let apf = line.apf.as_ref().map(|apf| (apf.initial_seats, apf.final_seats, apf.queue_micros));
-                let answer = (line.status, line.has_status_zero, line.is_hijacked);
-                (line.verb.to_string(), line.latency_micros, answer, line.marks, apf)
+                let response = (line.status, line.has_status_zero, line.is_hijacked);
+                (line.verb.to_string(), line.latency_micros, response, line.marks, apf)
             };
             assert_eq!(judged(other), judged(line), "{anonymous}");
             assert_eq!(other.uri, anonymizer.target(&line.uri));

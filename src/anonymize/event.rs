@@ -34,9 +34,9 @@ struct AnonymousEvent {
     #[serde(skip_serializing_if = "Option::is_none")]
     verb: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    user: Option<User>,
+    user: Option<AnonymousUser>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    impersonated_user: Option<User>,
+    impersonated_user: Option<AnonymousUser>,
     #[serde(rename = "sourceIPs", skip_serializing_if = "Option::is_none")]
     source_ips: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,7 +59,7 @@ struct AnonymousEvent {
 
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
-struct User {
+struct AnonymousUser {
     #[serde(skip_serializing_if = "Option::is_none")]
     username: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,9 +68,9 @@ struct User {
     extra: Option<BTreeMap<String, Value>>,
 }
 
-/// Drops a text that is not in `known`.
-fn one_of(text: &mut Option<String>, known: &[&str]) {
-    if text.as_deref().is_some_and(|text| !known.contains(&text)) {
+/// Drops a text that is not in `allowed`.
+fn one_of(text: &mut Option<String>, allowed: &[&str]) {
+    if text.as_deref().is_some_and(|text| !allowed.contains(&text)) {
         *text = None;
     }
 }
@@ -134,7 +134,10 @@ impl AnonymousEvent {
     /// Converts a decoded event.
     fn from_event(event: &Event<'_>) -> Self {
         let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-        let user = |user: &EventUser<'_>| User { username: text(&user.username), ..User::default() };
+        let user = |user: &EventUser<'_>| AnonymousUser {
+            username: text(&user.username),
+            ..AnonymousUser::default()
+        };
         let object = event.object.as_deref().map(|object| {
             let parts = [
                 ("resource", &object.resource),
@@ -178,7 +181,7 @@ impl AnonymousEvent {
     }
 }
 
-impl User {
+impl AnonymousUser {
     fn anonymize(&mut self, names: &Anonymizer) {
         self.username = self.username.take().map(|name| names.user(&name));
         self.groups = self.groups.take().map(|groups| texts(&groups, |text| names.user(text)));

@@ -151,15 +151,16 @@ impl Anonymizer {
             });
         let is_public =
             STARTS.contains(&&*lower) || NAMES.contains(&&*lower) || public::is_in_product(product.name);
-        let whole = is_public.then(|| product.name.to_owned());
-        let mut others = std::iter::once(word.clone()).chain(started).chain(whole).map(|name| behind(&name));
+        let public_name = is_public.then(|| product.name.to_owned());
+        let mut others =
+            std::iter::once(word.clone()).chain(started).chain(public_name).map(|name| behind(&name));
         others.find(|other| AgentTraits::new(other) == judged).unwrap_or_else(|| behind(&word))
     }
 
     /// Returns the version and the comments, if they have known formats. `rest` is the text after the product.
     fn behind_product(&self, product: &str, rest: &str) -> String {
-        let whole = format!("{product}{rest}");
-        let version = stated_version(&whole, product);
+        let user_agent = format!("{product}{rest}");
+        let version = stated_version(&user_agent, product);
         let behind = version.map_or(rest, |version| &rest[1 + version.len()..]);
         let version = version.map(|version| format!("/{}", plain_version(version)));
         let mut out = version.unwrap_or_default();
@@ -178,7 +179,7 @@ impl Anonymizer {
                 out.push_str(" (linux/amd64)");
             }
             is_after_comment = piece.ends_with(')');
-            let kept = if is_platform(piece) {
+            let anonymous = if is_platform(piece) {
                 piece.to_owned()
             } else if let Some(commit) = piece.strip_prefix("kubernetes/") {
                 self.commit(commit, Library::from_product(product, "") == Library::ControlPlane)
@@ -190,7 +191,7 @@ impl Anonymizer {
                 continue;
             };
             out.push(' ');
-            out.push_str(&kept);
+            out.push_str(&anonymous);
         }
         out
     }
@@ -226,8 +227,8 @@ fn plain_version(version: &str) -> &str {
         );
         Regex::new(pattern).expect("a pattern")
     });
-    let Some(found) = VERSION.find(version) else { return "0" };
-    let is_whole = version[found.end()..].is_empty();
+    let Some(matched) = VERSION.find(version) else { return "0" };
+    let is_whole = version[matched.end()..].is_empty();
     // A suffix is known only if no other text follows it.
     if is_whole { version } else { numbers(version) }
 }
@@ -236,7 +237,7 @@ fn plain_version(version: &str) -> &str {
 fn numbers(version: &str) -> &str {
     static NUMBERS: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"^v?[0-9]{1,5}(\.[0-9]{1,5}){0,3}\b").expect("a pattern"));
-    NUMBERS.find(version).map_or("0", |found| found.as_str())
+    NUMBERS.find(version).map_or("0", |matched| matched.as_str())
 }
 
 fn is_platform(piece: &str) -> bool {

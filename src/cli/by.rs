@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use anyhow::bail;
 
 use super::args::{ByArg, ScanArgs};
-use super::format::{Format, Page};
-use super::output::{Output, is_stdout};
+use super::format::{Format, PageFormat};
+use super::output::{TextOutput, is_stdout};
 use crate::ledger::Ledger;
 use crate::render::export::TableFormat;
 use crate::render::ranked;
@@ -14,7 +14,7 @@ use crate::report::Ranked;
 
 /// The output formats of `--by`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Written {
+enum RankedFormat {
     Text,
     Json,
     Csv,
@@ -22,27 +22,27 @@ enum Written {
 
 /// The ranked count from the flags.
 #[derive(Debug)]
-pub(super) struct Count {
+pub(super) struct RankedCount {
     by: ByArg,
-    written: Written,
+    format: RankedFormat,
     /// A file; `None` is standard output.
     pub(super) to: Option<PathBuf>,
 }
 
-impl Count {
+impl RankedCount {
     /// Reads the flags; `None` without `--by`.
-    pub(super) fn of(args: &ScanArgs) -> anyhow::Result<Option<Self>> {
+    pub(super) fn from_args(args: &ScanArgs) -> anyhow::Result<Option<Self>> {
         let Some(by) = args.by else { return Ok(None) };
-        let (written, to) = match &*args.format {
-            [] | [Format::Page(Page::Text, None)] => (Written::Text, None),
-            [Format::Page(Page::Text, to)] => (Written::Text, to.clone()),
-            [Format::Page(Page::Json, to)] => (Written::Json, to.clone()),
-            [Format::Table(TableFormat::Csv, to)] => (Written::Csv, Some(to.clone())),
+        let (format, to) = match &*args.format {
+            [] | [Format::Page(PageFormat::Text, None)] => (RankedFormat::Text, None),
+            [Format::Page(PageFormat::Text, to)] => (RankedFormat::Text, to.clone()),
+            [Format::Page(PageFormat::Json, to)] => (RankedFormat::Json, to.clone()),
+            [Format::Table(TableFormat::Csv, to)] => (RankedFormat::Csv, Some(to.clone())),
             [_] => bail!("--by prints text, json or csv; for other formats leave out --by"),
             _ => bail!("--by prints one count; name one --format"),
         };
         let to = to.filter(|to| !is_stdout(to)).or_else(|| args.output.clone());
-        Ok(Some(Self { by, written, to }))
+        Ok(Some(Self { by, format, to }))
     }
 
     /// Writes the count. The ledger must have been counted by this property.
@@ -56,11 +56,11 @@ impl Count {
             ByArg::Client => "client",
         };
         let ranked = Ranked::from_ledger(ledger, by, self.by == ByArg::Code, top);
-        let output = Output::prepare(self.to.as_deref())?;
-        match self.written {
-            Written::Text => output.write(&ranked::text(&ranked), anstream::ColorChoice::Never)?,
-            Written::Json => output.write_whole(&ranked::json(&ranked))?,
-            Written::Csv => output.write_whole(&ranked::csv(&ranked))?,
+        let output = TextOutput::prepare(self.to.as_deref())?;
+        match self.format {
+            RankedFormat::Text => output.write(&ranked::text(&ranked), anstream::ColorChoice::Never)?,
+            RankedFormat::Json => output.write_whole(&ranked::json(&ranked))?,
+            RankedFormat::Csv => output.write_whole(&ranked::csv(&ranked))?,
         }
         Ok(ranked)
     }

@@ -6,7 +6,7 @@ use anyhow::bail;
 
 use super::args::ClassifyArgs;
 use super::exit_status::SUCCESS;
-use super::output::Output;
+use super::output::TextOutput;
 use super::percent::encoded;
 use super::{kubectl, server};
 use crate::render;
@@ -23,7 +23,7 @@ pub(super) fn run(args: &ClassifyArgs) -> anyhow::Result<u8> {
     if args.stdin {
         let mut lines = BufReader::new(std::io::stdin().lock());
         let mut line = Vec::new();
-        Output::Stdout.write_with(|out| {
+        TextOutput::Stdout.write_with(|out| {
             let mut out = BufWriter::new(out);
             while lines.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line)? > 0 {
                 if line.len() as u64 == LONGEST_LINE && line.last() != Some(&b'\n') {
@@ -38,8 +38,8 @@ pub(super) fn run(args: &ClassifyArgs) -> anyhow::Result<u8> {
                     }
                     continue;
                 }
-                let answer = contract::answer(&server, line.strip_suffix(b"\n").unwrap_or(&line));
-                writeln!(out, "{}", safe_json(&answer))?;
+                let output = contract::answer(&server, line.strip_suffix(b"\n").unwrap_or(&line));
+                writeln!(out, "{}", safe_json(&output))?;
                 line.clear();
                 // The buffer is empty. The sender may wait for this output before it sends the next line.
                 if lines.buffer().is_empty() {
@@ -69,7 +69,7 @@ pub(super) fn run(args: &ClassifyArgs) -> anyhow::Result<u8> {
     for note in sent.notes.iter().chain(&server::notes(&server, server.version)) {
         page.push_str(&render::request::note(note, width));
     }
-    Output::Stdout.write(&page, args.color.choice())?;
+    TextOutput::Stdout.write(&page, args.color.choice())?;
     Ok(SUCCESS)
 }
 
@@ -112,7 +112,8 @@ fn typed(text: &str) -> anyhow::Result<Typed> {
             bail!("the kubectl command has a quote without its end");
         };
         let command = words.iter().position(|word| is_command(word)).map_or(0, |at| at + 1);
-        let kubectl::Sent { requests, notes } = kubectl::sent(words.get(command..).unwrap_or_default())?;
+        let kubectl::SentRequests { requests, notes } =
+            kubectl::sent(words.get(command..).unwrap_or_default())?;
         return Ok(Typed { requests, notes, is_kubectl: true });
     }
     Ok(Typed { requests: vec![one(text)?], notes: Vec::new(), is_kubectl: false })
@@ -235,8 +236,8 @@ mod tests {
                 "/api/v1/nodes?labelSelector=a%20in%20%28b%2C%20c%29&limit=500",
             ),
         ] {
-            let found = typed(text).expect("a request").requests;
-            assert_eq!(found, [(method.to_owned(), uri.to_owned())], "{text}");
+            let requests = typed(text).expect("a request").requests;
+            assert_eq!(requests, [(method.to_owned(), uri.to_owned())], "{text}");
         }
         for (text, message) in [
             ("curl 'https://h", "a quote without its end"),

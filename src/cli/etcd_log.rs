@@ -11,7 +11,7 @@ use crate::input::{Source, Sources};
 use crate::k8s::EtcdVersion;
 use crate::ledger::{Dedup, EtcdLog};
 use crate::pipeline::{self, Settings};
-use crate::report::Etcd;
+use crate::report::EtcdLogInput;
 
 /// The files of etcd's log; `None` without the flag.
 pub(super) fn sources(args: &JudgeArgs, dedup: Dedup) -> anyhow::Result<Sources> {
@@ -27,12 +27,12 @@ pub(super) fn sources(args: &JudgeArgs, dedup: Dedup) -> anyhow::Result<Sources>
 }
 
 /// etcd's log, and a message for each given path without lines of etcd.
-pub(super) struct Read {
+pub(super) struct EtcdLogResult {
     log: Option<EtcdLog>,
     pub(super) empty: Vec<String>,
 }
 
-impl Read {
+impl EtcdLogResult {
     /// The versions in etcd's start lines, each with its file.
     pub(super) fn versions(&self, sources: &Sources) -> Vec<(EtcdVersion, String)> {
         let stated = self.log.iter().flat_map(|log| log.lines.versions.iter());
@@ -43,19 +43,23 @@ impl Read {
         stated.map(|(version, source)| (version, file(source))).collect()
     }
 
-    pub(super) fn etcd<'a>(&'a self, sources: &'a Sources) -> Option<Etcd<'a>> {
-        self.log.as_ref().map(|log| Etcd { log, sources })
+    pub(super) fn etcd<'a>(&'a self, sources: &'a Sources) -> Option<EtcdLogInput<'a>> {
+        self.log.as_ref().map(|log| EtcdLogInput { log, sources })
     }
 }
 
-pub(super) fn read(args: &JudgeArgs, sources: &Sources, settings: &Settings) -> anyhow::Result<Read> {
+pub(super) fn read(
+    args: &JudgeArgs,
+    sources: &Sources,
+    settings: &Settings,
+) -> anyhow::Result<EtcdLogResult> {
     if args.etcd_log.is_empty() {
-        return Ok(Read { log: None, empty: Vec::new() });
+        return Ok(EtcdLogResult { log: None, empty: Vec::new() });
     }
     let progress = Progress::new(sources.bytes_on_disk, !args.no_progress);
     let log = pipeline::etcd_log(&sources.list, settings, &progress.read)?;
     let holds_none = |source: u32| !log.lines.by_source.contains_key(&source);
-    let empty = paths::silent(&args.etcd_log, sources, holds_none)
+    let empty = paths::without_content(&args.etcd_log, sources, holds_none)
         .map(|given| {
             format!(
                 "{}: holds no line of etcd's log; kubetoll reads what etcd writes as JSON or, up to 3.4, as text \
@@ -64,5 +68,5 @@ pub(super) fn read(args: &JudgeArgs, sources: &Sources, settings: &Settings) -> 
             )
         })
         .collect();
-    Ok(Read { log: Some(log), empty })
+    Ok(EtcdLogResult { log: Some(log), empty })
 }

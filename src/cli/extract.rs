@@ -12,9 +12,9 @@ use tempfile::SpooledTempFile;
 
 use super::args::{ExtractArgs, JudgeArgs};
 use super::exit_status::{ERROR, SUCCESS};
-use super::output::{Output, is_stdout};
+use super::log_reader::{self, LogReader};
+use super::output::{TextOutput, is_stdout};
 use super::outputs::{self, Inputs};
-use super::run::{self, Run};
 use super::say::say;
 use super::{etcd_log, inventory, judging, server};
 use crate::anonymize::{Anonymizer, Key};
@@ -36,7 +36,7 @@ const SECRETS: &str = "note: this writes the secrets that the log holds, such as
 const MAX_WAITING: usize = 64 << 20;
 
 pub(super) fn run(args: &ExtractArgs) -> anyhow::Result<u8> {
-    run::in_pool(&args.judge, |threads| extract(args, threads))
+    log_reader::in_pool(&args.judge, |threads| extract(args, threads))
 }
 
 fn extract(args: &ExtractArgs, threads: usize) -> anyhow::Result<u8> {
@@ -44,9 +44,9 @@ fn extract(args: &ExtractArgs, threads: usize) -> anyhow::Result<u8> {
     let judging = judging::load(&judge.rules, &[])?;
     let server_args = judging::server_args(&judge.server, &judging.policy);
     let server = server::server(&server_args)?;
-    let settings = run::settings(judge, threads)?;
+    let settings = log_reader::settings(judge, threads)?;
     let anonymizer = anonymizer(args, &server)?;
-    let sources = run::sources(judge)?;
+    let sources = log_reader::sources(judge)?;
     let etcd_sources = etcd_log::sources(judge, settings.dedup)?;
     check_output(args, &sources, &etcd_sources)?;
     let chooses = !args.case.is_empty() || !settings.filter.is_empty();
@@ -57,21 +57,21 @@ fn extract(args: &ExtractArgs, threads: usize) -> anyhow::Result<u8> {
             if args.case.is_empty() { "" } else { ", or leave out --case to write all events" }
         );
     }
-    let mut run = Run { args: judge, settings, sources, server };
+    let mut reader = LogReader { args: judge, settings, sources, server };
     let chosen = if args.case.is_empty() {
         None
     } else {
-        let etcd = etcd_log::read(judge, &etcd_sources, &run.settings)?;
+        let etcd = etcd_log::read(judge, &etcd_sources, &reader.settings)?;
         let inventory = inventory::load(&judge.inventory)?;
-        let known = server_args.kube_version.is_some().then_some(run.server.version);
-        let (ledger, found) = run.read(known, etcd.versions(&etcd_sources))?;
+        let given_version = server_args.kube_version.is_some().then_some(reader.server.version);
+        let (ledger, detected) = reader.read(given_version, etcd.versions(&etcd_sources))?;
         let received_only = ledger.input.received_only();
         let context = Context {
-            sources: &run.sources,
-            server: run.server.clone(),
-            version: &found.version,
-            etcd_from: found.etcd.from,
-            etcd_stated: found.etcd.stated,
+            sources: &reader.sources,
+            server: reader.server.clone(),
+            version: &detected.version,
+            etcd_from: detected.etcd.from,
+            etcd_stated: detected.etcd.stated,
             notes: Vec::new(),
             etcd: etcd.etcd(&etcd_sources),
             rules: &judging.rules,
@@ -100,21 +100,21 @@ fn extract(args: &ExtractArgs, threads: usize) -> anyhow::Result<u8> {
             }
             cases.push(requests);
         }
-        let of = |version| Server { version, ..run.server.clone() };
-        let servers = found.version.timeline.kube_versions().map(of).collect();
-        Some((CaseFilter::new(cases, servers, received_only), found.version))
+        let of = |version| Server { version, ..reader.server.clone() };
+        let servers = detected.version.timeline.kube_versions().map(of).collect();
+        Some((CaseFilter::new(cases, servers, received_only), detected.version))
     };
     let (cases, version) = chosen.unzip();
-    let always = ServerTimeline::always(run.server.version);
+    let always = ServerTimeline::always(reader.server.version);
     let timeline = version.as_ref().map_or(&always, |version| &version.timeline);
-    let choice = chooses.then(|| Choice::of(&run, timeline, cases, version.as_ref())).transpose()?;
+    let choice = chooses.then(|| Choice::new(&reader, timeline, cases, version.as_ref())).transpose()?;
     let advice = match (&choice, &version) {
         (Some(choice), Some(version)) => choice.version_advice(version)?,
         _ => None,
     };
-    let etcd = run.server.etcd.filter(|_| version.is_some() && server_args.etcd_version.is_none());
+    let etcd = reader.server.etcd.filter(|_| version.is_some() && server_args.etcd_version.is_none());
     let mut writer = Writer { choice, anonymizer, counts: Counts::default() };
-    let status = write(&mut writer, &run, args.output.as_deref())?;
+    let status = write(&mut writer, &reader, args.output.as_deref())?;
     if status == SUCCESS {
         if !args.case.is_empty() {
             say(
@@ -220,10 +220,10 @@ fn nothing_chosen(filter: &Filter, choice: Option<&Choice<'_>>) -> u8 {
     ERROR
 }
 
-fn write(writer: &mut Writer<'_>, run: &Run<'_>, path: Option<&Path>) -> anyhow::Result<u8> {
-    let output = Output::prepare(path)?;
+fn write(writer: &mut Writer<'_>, reader: &LogReader<'_>, path: Option<&Path>) -> anyhow::Result<u8> {
+    let output = TextOutput::prepare(path)?;
     if writer.choice.as_ref().is_some_and(Choice::is_empty) {
-        return Ok(nothing_chosen(&run.settings.filter, writer.choice.as_ref()));
+        return Ok(nothing_chosen(&reader.settings.filter, writer.choice.as_ref()));
     }
     if writer.anonymizer.is_none() {
         say(SECRETS);
@@ -233,7 +233,7 @@ fn write(writer: &mut Writer<'_>, run: &Run<'_>, path: Option<&Path>) -> anyhow:
     let done = if is_file {
         output
             .write_with(|out| {
-                writer.write(run, out)?;
+                writer.write(reader, out)?;
                 problem = writer.counts.problem();
                 // On an error, the file is not kept.
                 if problem.is_some() { Err(io::ErrorKind::InvalidData.into()) } else { Ok(()) }
@@ -241,7 +241,7 @@ fn write(writer: &mut Writer<'_>, run: &Run<'_>, path: Option<&Path>) -> anyhow:
             .context("the events were not written")
     } else {
         let mut waiting = SpooledTempFile::new(MAX_WAITING);
-        writer.write(run, &mut waiting).context(
+        writer.write(reader, &mut waiting).context(
             "the events were not written; they wait in the temporary directory (TMPDIR), or use -o PATH",
         )?;
         problem = writer.counts.problem();
@@ -254,7 +254,7 @@ fn write(writer: &mut Writer<'_>, run: &Run<'_>, path: Option<&Path>) -> anyhow:
         }
     };
     let counts = &writer.counts;
-    let list = &run.sources.list;
+    let list = &reader.sources.list;
     for (source, damage, at) in &counts.damaged {
         let name = list.get(*source as usize).map(Source::name).unwrap_or_default();
         say(&format!("note: {name}: {} behind line {at}; the events up to there were read", damage.as_str()));

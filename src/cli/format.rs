@@ -7,7 +7,7 @@ use crate::render::export::TableFormat;
 
 /// A format of the whole report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Page {
+pub(super) enum PageFormat {
     Text,
     Json,
     Markdown,
@@ -16,7 +16,7 @@ pub(super) enum Page {
     Github,
 }
 
-impl Page {
+impl PageFormat {
     const ALL: [(&'static str, Self); 6] = [
         ("text", Self::Text),
         ("json", Self::Json),
@@ -35,25 +35,25 @@ impl Page {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Format {
     /// A report; without a path, it goes to standard output.
-    Page(Page, Option<PathBuf>),
+    Page(PageFormat, Option<PathBuf>),
     Table(TableFormat, PathBuf),
 }
 
 impl Format {
     /// The format for a file extension; text if the extension is unknown. Extensions of formats that kubetoll does
     /// not write are errors.
-    pub(super) fn of_path(path: &Path) -> Result<Self, String> {
+    pub(super) fn from_path(path: &Path) -> Result<Self, String> {
         let page = |page| Ok(Self::Page(page, Some(path.to_owned())));
         let table = |format| Ok(Self::Table(format, path.to_owned()));
         let ending = ending(path);
         match &*ending {
             "json" if path.file_stem().is_some_and(|stem| self::ending(Path::new(stem)) == "sarif") => {
-                page(Page::Sarif)
+                page(PageFormat::Sarif)
             }
-            "json" => page(Page::Json),
-            "md" | "markdown" => page(Page::Markdown),
-            "sarif" => page(Page::Sarif),
-            "xml" => page(Page::Junit),
+            "json" => page(PageFormat::Json),
+            "md" | "markdown" => page(PageFormat::Markdown),
+            "sarif" => page(PageFormat::Sarif),
+            "xml" => page(PageFormat::Junit),
             "csv" => table(TableFormat::Csv),
             "ndjson" | "jsonl" => table(TableFormat::Ndjson),
             "parquet" => table(TableFormat::Parquet),
@@ -70,7 +70,7 @@ impl Format {
                 path.with_extension("json").display(),
                 path.with_extension("csv").display()
             )),
-            _ => page(Page::Text),
+            _ => page(PageFormat::Text),
         }
     }
 }
@@ -90,7 +90,7 @@ impl FromStr for Format {
             Some(path) if !path.is_empty() => Ok(Self::Table(format, path.into())),
             _ => Err(format!("write it with a path: {name}=PATH")),
         };
-        if let Some((_, page)) = Page::ALL.into_iter().find(|(own, _)| *own == name) {
+        if let Some((_, page)) = PageFormat::ALL.into_iter().find(|(own, _)| *own == name) {
             return match path {
                 Some("") => Err(format!("write it with a path, {name}=PATH, or as {name}")),
                 path => Ok(Self::Page(page, path.map(PathBuf::from))),
@@ -106,7 +106,7 @@ impl FromStr for Format {
             "csv" => text_table(TableFormat::Csv),
             "ndjson" => text_table(TableFormat::Ndjson),
             _ => {
-                let pages: Vec<&str> = Page::ALL.iter().map(|(name, _)| *name).collect();
+                let pages: Vec<&str> = PageFormat::ALL.iter().map(|(name, _)| *name).collect();
                 Err(format!("known formats are {}, csv, ndjson and parquet=PATH", pages.join(", ")))
             }
         }
@@ -120,11 +120,11 @@ mod tests {
     #[test]
     fn format_flag_parses_name_and_path() {
         let table = |format, path: &str| Ok(Format::Table(format, path.into()));
-        assert_eq!("json".parse(), Ok(Format::Page(Page::Json, None)));
-        assert_eq!("sarif=a=b".parse(), Ok(Format::Page(Page::Sarif, Some("a=b".into()))));
+        assert_eq!("json".parse(), Ok(Format::Page(PageFormat::Json, None)));
+        assert_eq!("sarif=a=b".parse(), Ok(Format::Page(PageFormat::Sarif, Some("a=b".into()))));
         assert_eq!("parquet=a=b".parse(), table(TableFormat::Parquet, "a=b"));
         assert_eq!("csv".parse(), table(TableFormat::Csv, "-"));
-        assert_eq!("JSON=a.json".parse(), Ok(Format::Page(Page::Json, Some("a.json".into()))));
+        assert_eq!("JSON=a.json".parse(), Ok(Format::Page(PageFormat::Json, Some("a.json".into()))));
         for bad in ["parquet", "csv=", "json=", "xml"] {
             assert!(bad.parse::<Format>().is_err(), "{bad}");
         }
@@ -133,24 +133,27 @@ mod tests {
     fn file_extension_selects_the_format() {
         let page = |page, path: &str| Ok(Format::Page(page, Some(path.into())));
         for (path, expected) in [
-            ("out.json", Page::Json),
-            ("out.SARIF", Page::Sarif),
-            ("out.sarif.json", Page::Sarif),
-            ("out.md", Page::Markdown),
-            ("junit.xml", Page::Junit),
-            ("out.txt", Page::Text),
-            ("./out", Page::Text),
-            ("report-1.36.2", Page::Text),
+            ("out.json", PageFormat::Json),
+            ("out.SARIF", PageFormat::Sarif),
+            ("out.sarif.json", PageFormat::Sarif),
+            ("out.md", PageFormat::Markdown),
+            ("junit.xml", PageFormat::Junit),
+            ("out.txt", PageFormat::Text),
+            ("./out", PageFormat::Text),
+            ("report-1.36.2", PageFormat::Text),
         ] {
-            assert_eq!(Format::of_path(Path::new(path)), page(expected, path), "{path}");
+            assert_eq!(Format::from_path(Path::new(path)), page(expected, path), "{path}");
         }
-        assert_eq!(Format::of_path(Path::new("a.csv")), Ok(Format::Table(TableFormat::Csv, "a.csv".into())));
+        assert_eq!(
+            Format::from_path(Path::new("a.csv")),
+            Ok(Format::Table(TableFormat::Csv, "a.csv".into()))
+        );
         for (path, flag) in [
             ("d/out.html", "--format markdown=d/out.md"),
             ("out.yaml", "--format json=out.json"),
             ("out.json.gz", "use -o out.json and"),
         ] {
-            let error = Format::of_path(Path::new(path)).expect_err(path);
+            let error = Format::from_path(Path::new(path)).expect_err(path);
             assert!(error.contains(flag), "{path}: {error}");
         }
     }

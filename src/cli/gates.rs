@@ -13,7 +13,7 @@ use crate::rules::{GateRequests, Severity, Worst};
 
 /// The requests that the filters leave.
 #[derive(Debug)]
-pub(super) struct Left {
+pub(super) struct RemainingRequests {
     pub(super) requests: u64,
     /// Events that the filters left out.
     pub(super) filtered: u64,
@@ -22,8 +22,8 @@ pub(super) struct Left {
 }
 
 /// Whether the filters leave enough requests. Prints a message if not.
-pub(super) fn enough_requests(left: &Left, required: Option<u64>, filter: &Filter) -> bool {
-    let Left { requests, filtered, received_only } = *left;
+pub(super) fn enough_requests(remaining: &RemainingRequests, required: Option<u64>, filter: &Filter) -> bool {
+    let RemainingRequests { requests, filtered, received_only } = *remaining;
     let unmatched = filter.unmatched(received_only);
     let prefix = if required.is_some() { "error" } else { "note" };
     for (flag, name) in &unmatched {
@@ -49,7 +49,7 @@ pub(super) fn enough_requests(left: &Left, required: Option<u64>, filter: &Filte
 
 /// Checks the gates, and prints why one fails.
 pub(super) fn fail_on(report: &Report, wanted: &[FailOn]) -> u8 {
-    let messages: Vec<String> = wanted.iter().filter_map(|what| tripped(report, what)).collect();
+    let messages: Vec<String> = wanted.iter().filter_map(|what| failure(report, what)).collect();
     for message in &messages {
         say(&format!("failed: {message}"));
     }
@@ -57,7 +57,7 @@ pub(super) fn fail_on(report: &Report, wanted: &[FailOn]) -> u8 {
 }
 
 /// The message of a failed gate; `None` if it passes.
-fn tripped(report: &Report, what: &FailOn) -> Option<String> {
+fn failure(report: &Report, what: &FailOn) -> Option<String> {
     let gates = &report.gates;
     match what {
         FailOn::Severity(least) => {

@@ -130,8 +130,8 @@ impl FromStr for InputFormat {
     fn from_str(text: &str) -> Result<Self, String> {
         let names = || Envelope::ALL.map(Envelope::as_str).join(", ");
         let find = |name: &str| Envelope::ALL.into_iter().find(|envelope| envelope.as_str() == name);
-        let found: Option<Vec<Envelope>> = text.split('/').map(find).collect();
-        found
+        let envelopes: Option<Vec<Envelope>> = text.split('/').map(find).collect();
+        envelopes
             .filter(|envelopes| envelopes.len() <= Layers::MAX)
             .map(|envelopes| Self(envelopes.into_iter().fold(Layers::default(), Layers::with)))
             .ok_or_else(|| format!("no such form; known are {}", names()))

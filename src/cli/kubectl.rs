@@ -11,17 +11,17 @@ use crate::k8s::built_in::BuiltIn;
 use crate::render::plain::escaped;
 
 /// Method and target.
-type Request = (String, String);
+type MethodAndTarget = (String, String);
 
 /// The requests of a command, and notes on them.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Sent {
-    pub requests: Vec<Request>,
+pub(super) struct SentRequests {
+    pub requests: Vec<MethodAndTarget>,
     pub notes: Vec<String>,
 }
 
 /// Options with a value. Those in the second list change the requests.
-const PASSED_OVER: [&str; 25] = [
+const IGNORED_WITH_VALUE: [&str; 25] = [
     "output",
     "template",
     "label-columns",
@@ -130,13 +130,13 @@ fn example(verb: &str) -> Option<&'static str> {
 ///
 /// # Errors
 /// If kubetoll does not know the command, an option or a resource.
-pub(super) fn sent(words: &[String]) -> anyhow::Result<Sent> {
-    let command = Command::read(words)?;
+pub(super) fn sent(words: &[String]) -> anyhow::Result<SentRequests> {
+    let command = KubectlCommand::read(words)?;
     if let Some(target) = command.value("raw") {
         return command.raw(target);
     }
     let objects = command.objects()?;
-    let mut sent = Sent::default();
+    let mut sent = SentRequests::default();
     for (resource, names) in &objects {
         command.requests(*resource, names, &mut sent)?;
     }
@@ -146,7 +146,7 @@ pub(super) fn sent(words: &[String]) -> anyhow::Result<Sent> {
 
 #[derive(Debug, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "they are independent options")]
-struct Command {
+struct KubectlCommand {
     verb: String,
     operands: Vec<String>,
     values: Vec<(&'static str, String)>,
@@ -157,7 +157,7 @@ struct Command {
     no_wait: bool,
 }
 
-impl Command {
+impl KubectlCommand {
     fn read(words: &[String]) -> anyhow::Result<Self> {
         let is_known =
             |word: &String| matches!(word.as_str(), "get" | "describe" | "delete" | "create" | "replace");
@@ -201,7 +201,7 @@ impl Command {
                 return Err(unknown_option(&format!("-{letter}")));
             };
             let rest = &letters[at + letter.len_utf8()..];
-            if PASSED_OVER.contains(long) || WITH_VALUE.contains(long) {
+            if IGNORED_WITH_VALUE.contains(long) || WITH_VALUE.contains(long) {
                 let attached = (!rest.is_empty()).then(|| rest.strip_prefix('=').unwrap_or(rest));
                 return self.option(long, attached, words);
             }
@@ -223,12 +223,12 @@ impl Command {
             let value = attached.or_else(|| words.next());
             value.map(str::to_owned).with_context(|| format!("kubectl --{name} needs a value"))
         };
-        if PASSED_OVER.contains(&name) {
+        if IGNORED_WITH_VALUE.contains(&name) {
             value()?;
             return Ok(());
         }
-        if let Some(known) = WITH_VALUE.iter().find(|known| **known == name) {
-            self.values.push((known, value()?));
+        if let Some(option) = WITH_VALUE.iter().find(|option| **option == name) {
+            self.values.push((option, value()?));
             return Ok(());
         }
         let is_on = attached.is_none_or(|value| !matches!(value, "false" | "0" | "f"));
@@ -246,10 +246,10 @@ impl Command {
 
     fn value(&self, name: &str) -> Option<&str> {
         // The last one counts, as kubectl has it.
-        self.values.iter().rev().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
+        self.values.iter().rev().find(|(option, _)| *option == name).map(|(_, value)| value.as_str())
     }
 
-    fn raw(&self, target: &str) -> anyhow::Result<Sent> {
+    fn raw(&self, target: &str) -> anyhow::Result<SentRequests> {
         if !target.starts_with('/') {
             bail!("kubectl --raw takes a path, such as --raw /api/v1/pods, not {target:?}");
         }
@@ -259,7 +259,7 @@ impl Command {
             "delete" => "DELETE",
             _ => "GET",
         };
-        Ok(Sent { requests: vec![(method.to_owned(), target.to_owned())], notes: Vec::new() })
+        Ok(SentRequests { requests: vec![(method.to_owned(), target.to_owned())], notes: Vec::new() })
     }
 
     /// The resources of the command, each with its object names.
@@ -295,7 +295,7 @@ impl Command {
         (!is_clusters).then(|| self.value("namespace").unwrap_or("default"))
     }
 
-    fn requests(&self, resource: BuiltIn, names: &[String], sent: &mut Sent) -> anyhow::Result<()> {
+    fn requests(&self, resource: BuiltIn, names: &[String], sent: &mut SentRequests) -> anyhow::Result<()> {
         let namespace = self.namespace(resource);
         if names.is_empty() {
             return self.of_collection(resource, sent);
@@ -324,7 +324,7 @@ impl Command {
         Ok(())
     }
 
-    fn of_collection(&self, resource: BuiltIn, sent: &mut Sent) -> anyhow::Result<()> {
+    fn of_collection(&self, resource: BuiltIn, sent: &mut SentRequests) -> anyhow::Result<()> {
         let namespace = self.namespace(resource);
         let path = collection(resource, namespace.filter(|_| !self.all_namespaces))?;
         let mut selectors = Vec::new();
@@ -377,7 +377,7 @@ impl Command {
         resource: BuiltIn,
         namespace: Option<&str>,
         name: &str,
-        sent: &mut Sent,
+        sent: &mut SentRequests,
     ) -> anyhow::Result<()> {
         sent.add("GET", format!("{}/{}", collection(resource, namespace)?, segment(name)?));
         if resource.plural == "nodes" {
@@ -397,7 +397,7 @@ impl Command {
         Ok(())
     }
 
-    fn notes(&self, objects: &[(BuiltIn, Vec<String>)], sent: &mut Sent) {
+    fn notes(&self, objects: &[(BuiltIn, Vec<String>)], sent: &mut SentRequests) {
         let lacks_namespace = self.value("namespace").is_none() && !self.all_namespaces;
         if lacks_namespace && objects.iter().any(|(resource, _)| self.namespace(*resource).is_some()) {
             let note = "without -n kubectl takes the namespace of its context; this is the namespace default";
@@ -429,7 +429,7 @@ impl Command {
     }
 }
 
-impl Sent {
+impl SentRequests {
     fn add(&mut self, method: &str, target: String) {
         let request = (method.to_owned(), target);
         if !self.requests.contains(&request) {

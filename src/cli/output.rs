@@ -9,12 +9,12 @@ use crate::render::escape::without_commands;
 use crate::render::file::{ClosableWriter, Draft};
 
 /// An output for text: standard output, or a file that appears only when it is complete.
-pub(super) enum Output {
+pub(super) enum TextOutput {
     File { draft: Draft, path: PathBuf },
     Stdout,
 }
 
-impl Output {
+impl TextOutput {
     /// Prepares the output, so that an invalid path is reported before the work.
     pub(super) fn prepare(path: Option<&Path>) -> anyhow::Result<Self> {
         Ok(match path {

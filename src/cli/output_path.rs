@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use super::format::{self, Format, Page};
+use super::format::{self, Format, PageFormat};
 
 /// Formats of kubectl's `-o` with a value, which may hold a `/` or a `.`.
 const TEMPLATES: [&str; 7] = [
@@ -78,7 +78,7 @@ fn of_one_form(text: &str, form: &str, ending: &str, endings: &[&str]) -> Result
         )
     })?;
     let own = format::ending(&path);
-    if endings.contains(&&*own) || matches!(Format::of_path(&path), Ok(Format::Page(Page::Text, _))) {
+    if endings.contains(&&*own) || matches!(Format::from_path(&path), Ok(Format::Page(PageFormat::Text, _))) {
         return Ok(path);
     }
     let better = path.with_extension(ending);

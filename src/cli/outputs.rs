@@ -49,7 +49,7 @@ pub(super) fn check(
     let mut read: Vec<(File, &str, String)> = inputs
         .0
         .iter()
-        .filter_map(|(path, what)| Some((File::of(path).ok()?, *what, path.display().to_string())))
+        .filter_map(|(path, what)| Some((File::new(path).ok()?, *what, path.display().to_string())))
         .collect();
     read.extend(
         stream(reads_stdin, &io::stdin()).map(|file| (file, "standard input", "standard input".to_owned())),
@@ -67,7 +67,7 @@ pub(super) fn check(
     }
     for path in outputs {
         let name = path.display().to_string();
-        let file = File::of(path)?;
+        let file = File::new(path)?;
         if let Some((_, what, input)) = read.iter().find(|(read, ..)| read.is(&file)) {
             let same = if *input == name { String::new() } else { format!(" ({input})") };
             bail!("{name}: is {what}{same}, which is read; name another file for the output");
@@ -91,7 +91,7 @@ struct File {
 }
 
 impl File {
-    fn of(path: &Path) -> io::Result<Self> {
+    fn new(path: &Path) -> io::Result<Self> {
         match fs::metadata(path) {
             Ok(file) if !file.is_dir() => {
                 let path = if file.is_file() { fs::canonicalize(path)? } else { PathBuf::new() };

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::input::Sources;
 
 /// The given paths whose source files are all empty. `holds_none` decides this by the index of a source.
-pub(super) fn silent<'p>(
+pub(super) fn without_content<'p>(
     paths: &'p [PathBuf],
     sources: &'p Sources,
     holds_none: impl Fn(u32) -> bool,

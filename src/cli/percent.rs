@@ -8,11 +8,11 @@ pub(super) fn encoded(pair: &str) -> String {
     format!("{name}={}", percent_encoded(value, b"-._~%"))
 }
 
-/// Percent-encodes all bytes except ASCII letters, digits and `kept`.
-pub(super) fn percent_encoded(text: &str, kept: &[u8]) -> String {
+/// Percent-encodes all bytes except ASCII letters, digits and `literal`.
+pub(super) fn percent_encoded(text: &str, literal: &[u8]) -> String {
     let mut encoded = String::new();
     for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || kept.contains(&byte) {
+        if byte.is_ascii_alphanumeric() || literal.contains(&byte) {
             encoded.push(char::from(byte));
         } else {
             let _ = write!(encoded, "%{byte:02X}");

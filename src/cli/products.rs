@@ -4,7 +4,7 @@ use anyhow::anyhow;
 
 use super::args::{ProductsCommand, ProductsFormat};
 use super::exit_status::SUCCESS;
-use super::output::{Output, width};
+use super::output::{TextOutput, width};
 use crate::files::error::expected;
 use crate::products;
 use crate::render::escape::without_commands;
@@ -20,8 +20,8 @@ pub(super) fn run(command: &ProductsCommand) -> anyhow::Result<u8> {
             ProductsFormat::Markdown => render::markdown(products::all()),
         },
         ProductsCommand::Explain { product, .. } => {
-            let found = products::find(product);
-            let found = found.ok_or_else(|| {
+            let matched = products::find(product);
+            let matched = matched.ok_or_else(|| {
                 let hint = expected(product, products::all().iter().map(|known| &*known.name));
                 let hint = if hint.starts_with("; known") {
                     "; `kubetoll products list` shows them".to_owned()
@@ -30,10 +30,10 @@ pub(super) fn run(command: &ProductsCommand) -> anyhow::Result<u8> {
                 };
                 anyhow!("no such product '{product}'{hint}")
             })?;
-            render::page(found)
+            render::page(matched)
         }
     };
     let text = anstream::adapter::strip_str(&text).to_string();
-    Output::Stdout.write_whole(&without_commands(&text))?;
+    TextOutput::Stdout.write_whole(&without_commands(&text))?;
     Ok(SUCCESS)
 }

@@ -7,7 +7,7 @@ use anyhow::{anyhow, bail};
 use super::args::{CheckArgs, ExplainArgs, ListArgs, RuleArgs, RulesCommand, RulesFormat, SchemaArgs};
 use super::exit_status::{ERROR, SUCCESS};
 use super::judging;
-use super::output::{Output, width};
+use super::output::{TextOutput, width};
 use super::say::say;
 use crate::render::escape::{escaped, without_commands};
 use crate::render::plain::counted;
@@ -28,9 +28,9 @@ fn list(args: &ListArgs) -> anyhow::Result<u8> {
     let rules = &judging.rules.rules;
     match args.format {
         RulesFormat::Text => {
-            Output::Stdout.write(&rules::list::render(rules, width()), args.color.choice())?;
+            TextOutput::Stdout.write(&rules::list::render(rules, width()), args.color.choice())?;
         }
-        RulesFormat::Json => Output::Stdout.write_whole(&rules::json::render(rules))?,
+        RulesFormat::Json => TextOutput::Stdout.write_whole(&rules::json::render(rules))?,
     }
     Ok(SUCCESS)
 }
@@ -47,33 +47,33 @@ fn explain(args: &ExplainArgs) -> anyhow::Result<u8> {
         rules.known(&args.rule).map_err(|error| anyhow!(error))?;
         bail!("'{}' means several rules; `kubetoll rules list --select {}` shows them", args.rule, args.rule);
     };
-    Output::Stdout.write(&rules::terminal::render(rule, width()), args.color.choice())?;
+    TextOutput::Stdout.write(&rules::terminal::render(rule, width()), args.color.choice())?;
     Ok(SUCCESS)
 }
 
 fn check(args: &CheckArgs) -> anyhow::Result<u8> {
     match RuleSet::check(&args.directory) {
         Ok(count) => {
-            Output::Stdout.write_whole(&format!("{}, no errors\n", counted(count as u64, "rule")))?;
+            TextOutput::Stdout.write_whole(&format!("{}, no errors\n", counted(count as u64, "rule")))?;
             Ok(SUCCESS)
         }
         Err(BadRules::Errors(mistakes)) => {
             let mistakes_text = mistakes.to_string();
             let lines: Vec<_> = mistakes_text.lines().map(escaped).collect();
-            Output::Stdout.write_whole(&without_commands(&(lines.join("\n") + "\n")))?;
-            say(&format!("error: {}", found(&args.directory, mistakes.0.len())));
+            TextOutput::Stdout.write_whole(&without_commands(&(lines.join("\n") + "\n")))?;
+            say(&format!("error: {}", error_count(&args.directory, mistakes.0.len())));
             Ok(ERROR)
         }
         Err(other) => Err(other.into()),
     }
 }
 
-fn found(directory: &Path, mistakes: usize) -> String {
+fn error_count(directory: &Path, mistakes: usize) -> String {
     format!("{}: {}", directory.display(), counted(mistakes as u64, "error"))
 }
 
 fn print_schema(args: &SchemaArgs) -> anyhow::Result<u8> {
     let schema = if args.policy { schema::policy(&RuleSet::embedded()) } else { schema::rule() };
-    Output::Stdout.write_whole(&(serde_json::to_string_pretty(&schema)? + "\n"))?;
+    TextOutput::Stdout.write_whole(&(serde_json::to_string_pretty(&schema)? + "\n"))?;
     Ok(SUCCESS)
 }

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{anyhow, bail};
 
 use super::args::{FailOn, ScanArgs};
-use super::by::Count;
+use super::by::RankedCount;
 use super::exit_status::{ERROR, SUCCESS};
-use super::format::{Format, Page};
-use super::gates::Left;
-use super::output::{Output, append, is_stdout, width};
+use super::format::{Format, PageFormat};
+use super::gates::RemainingRequests;
+use super::log_reader::{self, LogReader};
+use super::output::{TextOutput, append, is_stdout, width};
 use super::outputs::{self, Inputs};
-use super::run::{self, Run};
 use super::say::say;
 use super::{etcd_log, gates, inventory, judging, server};
 use crate::decode::Foreign;
@@ -27,7 +27,7 @@ use crate::rules::policy::FILE_NAME;
 
 pub(super) fn run(mut args: ScanArgs) -> anyhow::Result<u8> {
     name_output(&mut args)?;
-    run::in_pool(&args.judge, |threads| scan(&args, threads))
+    log_reader::in_pool(&args.judge, |threads| scan(&args, threads))
 }
 
 /// Sets the format of `--output`: a `--format` without a path, else the file extension.
@@ -42,7 +42,7 @@ fn name_output(args: &mut ScanArgs) -> anyhow::Result<()> {
     });
     match to_stdout {
         Some(to) => to.clone_from(path),
-        None => args.format.push(Format::of_path(path).map_err(|error| anyhow!("-o: {error}"))?),
+        None => args.format.push(Format::from_path(path).map_err(|error| anyhow!("-o: {error}"))?),
     }
     args.output = None;
     Ok(())
@@ -55,43 +55,43 @@ fn scan(args: &ScanArgs, threads: usize) -> anyhow::Result<u8> {
     let server_args = judging::server_args(&judge.server, &judging.policy);
     let server = server::server(&server_args)?;
     let inventory = inventory::load(&judge.inventory)?;
-    let count = Count::of(args)?;
-    let settings = run::settings(judge, threads)?;
+    let count = RankedCount::from_args(args)?;
+    let settings = log_reader::settings(judge, threads)?;
     let settings =
         Settings { patterns: settings.patterns && count.is_none(), by: args.by.map(Into::into), ..settings };
     let pages = match &count {
-        Some(count) => vec![Written { page: Page::Text, to: count.to.clone() }],
+        Some(count) => vec![PageOutput { page: PageFormat::Text, to: count.to.clone() }],
         None => pages(&args.format, args.output.as_deref())?,
     };
-    if args.details.is_some() && pages.iter().all(|page| page.page != Page::Text) {
+    if args.details.is_some() && pages.iter().all(|page| page.page != PageFormat::Text) {
         bail!("--details is a part of the text; leave out --details, or add --format text");
     }
     check_paths(args)?;
-    let sources = run::sources(judge)?;
+    let sources = log_reader::sources(judge)?;
     let etcd_sources = etcd_log::sources(judge, settings.dedup)?;
     check_outputs(args, &pages, [&sources, &etcd_sources])?;
     let etcd = etcd_log::read(judge, &etcd_sources, &settings)?;
-    let known = server_args.kube_version.is_some().then_some(server.version);
-    let mut run = Run { args: judge, settings, sources, server };
+    let given_version = server_args.kube_version.is_some().then_some(server.version);
+    let mut reader = LogReader { args: judge, settings, sources, server };
     if let Some(count) = count {
-        return print_count(&run, &count, args);
+        return print_count(&reader, &count, args);
     }
-    let (ledger, mut found) = run.read(known, etcd.versions(&etcd_sources))?;
+    let (ledger, mut detected) = reader.read(given_version, etcd.versions(&etcd_sources))?;
     if judge.no_patterns {
-        found.notes.push("kubetoll did not look for patterns over time (--no-patterns)".to_owned());
+        detected.notes.push("kubetoll did not look for patterns over time (--no-patterns)".to_owned());
     }
-    found.notes.append(&mut found.etcd.notes);
-    let mut empty = run.paths_without_events(&ledger);
+    detected.notes.append(&mut detected.etcd.notes);
+    let mut empty = reader.paths_without_events(&ledger);
     empty.extend(etcd.empty.iter().cloned());
     // A log with only traces of slow requests also gets a report.
     let holds_any = ledger.input.all_events() > 0 || ledger.input.foreign.contains_key(&Foreign::Trace);
     let context = Context {
-        sources: &run.sources,
-        server: run.server.clone(),
-        version: &found.version,
-        etcd_from: found.etcd.from,
-        etcd_stated: found.etcd.stated,
-        notes: found.notes,
+        sources: &reader.sources,
+        server: reader.server.clone(),
+        version: &detected.version,
+        etcd_from: detected.etcd.from,
+        etcd_stated: detected.etcd.stated,
+        notes: detected.notes,
         etcd: etcd.etcd(&etcd_sources),
         rules: &judging.rules,
         policy: &judging.policy,
@@ -102,7 +102,7 @@ fn scan(args: &ScanArgs, threads: usize) -> anyhow::Result<u8> {
     if holds_any {
         write(&report, args, &pages)?;
     }
-    let code = outcome(&report, args, &run.settings.filter, &judging.fail_on, &empty);
+    let code = outcome(&report, args, &reader.settings.filter, &judging.fail_on, &empty);
     // The process ends now, so skip freeing its memory.
     std::mem::forget((report, judging));
     Ok(code)
@@ -140,11 +140,11 @@ fn check_patterns(args: &ScanArgs, fail_on: &[FailOn]) -> anyhow::Result<()> {
 }
 
 /// The findings that the requested formats can show. A terminal has room for some of thousands, and tables have none.
-fn detail(args: &ScanArgs, pages: &[Written]) -> Detail {
+fn detail(args: &ScanArgs, pages: &[PageOutput]) -> Detail {
     if pages.is_empty() {
         return Detail::Rows;
     }
-    let are_for_terminals = pages.iter().all(|page| page.page == Page::Text);
+    let are_for_terminals = pages.iter().all(|page| page.page == PageFormat::Text);
     let has_tables = args.format.iter().any(|format| matches!(format, Format::Table(..)));
     if are_for_terminals && !has_tables && args.details.is_none() {
         Detail::Cases(args.top)
@@ -158,12 +158,12 @@ fn outcome(report: &Report, args: &ScanArgs, filter: &Filter, wanted: &[FailOn],
     for message in empty {
         say(&format!("error: {message}"));
     }
-    let left = Left {
+    let remaining = RemainingRequests {
         requests: report.totals.counts.requests,
         filtered: report.input.filtered,
         received_only: report.input.received_only,
     };
-    let is_enough = gates::enough_requests(&left, args.require_requests, filter);
+    let is_enough = gates::enough_requests(&remaining, args.require_requests, filter);
     if !empty.is_empty() || !is_enough {
         return ERROR;
     }
@@ -176,7 +176,7 @@ fn outcome(report: &Report, args: &ScanArgs, filter: &Filter, wanted: &[FailOn],
 }
 
 /// Checks before the work that all outputs can be written and that none overwrites an input.
-fn check_outputs(args: &ScanArgs, pages: &[Written], logs: [&Sources; 2]) -> anyhow::Result<()> {
+fn check_outputs(args: &ScanArgs, pages: &[PageOutput], logs: [&Sources; 2]) -> anyhow::Result<()> {
     let formats = if args.by.is_some() { &[][..] } else { &args.format };
     let tables = formats.iter().filter_map(|format| match format {
         Format::Table(_, path) => Some(path),
@@ -184,7 +184,7 @@ fn check_outputs(args: &ScanArgs, pages: &[Written], logs: [&Sources; 2]) -> any
     });
     let paths =
         pages.iter().filter_map(|page| page.to.as_ref()).chain(tables).filter(|path| !is_stdout(path));
-    let summary = step_summary().filter(|_| pages.iter().any(|page| page.page == Page::Github));
+    let summary = step_summary().filter(|_| pages.iter().any(|page| page.page == PageFormat::Github));
     let mut named: Vec<PathBuf> = paths.cloned().collect();
     for path in &named {
         render::export::check(path)?;
@@ -204,10 +204,10 @@ fn check_outputs(args: &ScanArgs, pages: &[Written], logs: [&Sources; 2]) -> any
 }
 
 /// Prints a ranked count.
-fn print_count(run: &Run<'_>, count: &Count, args: &ScanArgs) -> anyhow::Result<u8> {
-    let ledger = run.pass(&ServerTimeline::always(run.server.version))?;
+fn print_count(reader: &LogReader<'_>, count: &RankedCount, args: &ScanArgs) -> anyhow::Result<u8> {
+    let ledger = reader.pass(&ServerTimeline::always(reader.server.version))?;
     let (filtered, received_only) = (ledger.input.filtered, ledger.input.received_only());
-    let empty = run.paths_without_events(&ledger);
+    let empty = reader.paths_without_events(&ledger);
     for message in &empty {
         say(&format!("error: {message}"));
     }
@@ -215,24 +215,24 @@ fn print_count(run: &Run<'_>, count: &Count, args: &ScanArgs) -> anyhow::Result<
         return Ok(ERROR);
     }
     let ranked = count.write(ledger, args.top)?;
-    let left = Left { requests: ranked.requests, filtered, received_only };
-    let is_enough = gates::enough_requests(&left, args.require_requests, &run.settings.filter);
+    let remaining = RemainingRequests { requests: ranked.requests, filtered, received_only };
+    let is_enough = gates::enough_requests(&remaining, args.require_requests, &reader.settings.filter);
     Ok(if empty.is_empty() && is_enough { SUCCESS } else { ERROR })
 }
 
 /// A report format and its output: a file, or standard output.
-struct Written {
-    page: Page,
+struct PageOutput {
+    page: PageFormat,
     to: Option<PathBuf>,
 }
 
 /// The requested reports; text by default. At most one goes to standard output. With `--output`, a format without a
 /// path goes to that file.
-fn pages(formats: &[Format], output: Option<&Path>) -> anyhow::Result<Vec<Written>> {
-    let mut pages: Vec<Written> = formats
+fn pages(formats: &[Format], output: Option<&Path>) -> anyhow::Result<Vec<PageOutput>> {
+    let mut pages: Vec<PageOutput> = formats
         .iter()
         .filter_map(|format| match format {
-            Format::Page(page, to) => Some(Written { page: *page, to: to.clone() }),
+            Format::Page(page, to) => Some(PageOutput { page: *page, to: to.clone() }),
             Format::Table(..) => None,
         })
         .collect();
@@ -248,7 +248,7 @@ fn pages(formats: &[Format], output: Option<&Path>) -> anyhow::Result<Vec<Writte
     if unnamed.is_empty()
         && (formats.is_empty() || output.is_some_and(|path| !(is_stdout(path) && any_to_stdout)))
     {
-        pages.push(Written { page: Page::Text, to: None });
+        pages.push(PageOutput { page: PageFormat::Text, to: None });
     }
     if let Some(page) = pages.iter_mut().find(|page| page.to.is_none()) {
         page.to = output.map(Path::to_owned);
@@ -264,7 +264,7 @@ fn pages(formats: &[Format], output: Option<&Path>) -> anyhow::Result<Vec<Writte
     Ok(pages)
 }
 
-fn write(report: &Report, args: &ScanArgs, pages: &[Written]) -> anyhow::Result<()> {
+fn write(report: &Report, args: &ScanArgs, pages: &[PageOutput]) -> anyhow::Result<()> {
     let details = args
         .details
         .as_ref()
@@ -276,17 +276,17 @@ fn write(report: &Report, args: &ScanArgs, pages: &[Written]) -> anyhow::Result<
             render::export::write(report, *format, path)?;
         }
     }
-    for Written { page, to } in pages {
-        let output = Output::prepare(to.as_deref())?;
+    for PageOutput { page, to } in pages {
+        let output = TextOutput::prepare(to.as_deref())?;
         match page {
-            Page::Text => {
+            PageFormat::Text => {
                 output.write(&render::text::render(report, &view), args.color.choice())?;
             }
-            Page::Json => output.write_with(|out| render::json::write(report, out))?,
-            Page::Markdown => output.write_whole(&render::markdown::render(report))?,
-            Page::Sarif => output.write_whole(&render::sarif::render(report))?,
-            Page::Junit => output.write_whole(&render::junit::render(report)?)?,
-            Page::Github => {
+            PageFormat::Json => output.write_with(|out| render::json::write(report, out))?,
+            PageFormat::Markdown => output.write_whole(&render::markdown::render(report))?,
+            PageFormat::Sarif => output.write_whole(&render::sarif::render(report))?,
+            PageFormat::Junit => output.write_whole(&render::junit::render(report)?)?,
+            PageFormat::Github => {
                 output.write_whole(&render::github::render(report))?;
                 github_summary(report)?;
             }

@@ -31,14 +31,14 @@ pub enum ReadRole {
     /// An informer starts with this read.
     InformerStart,
     /// An informer lists again with this read, for this cause.
-    Relist(Cause),
+    Relist(RelistCause),
     /// The history of the instance's watches ends before this read.
     Unknown,
 }
 
 /// Why an informer listed again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cause {
+pub enum RelistCause {
     /// The informer's watch got status 410, or ended at once.
     Expired,
     /// The server refused the informer's watch with another status.
@@ -56,11 +56,12 @@ pub enum Cause {
 pub fn roles(reads: &[Read], watches: &[Watch], known_until: Option<i64>) -> Vec<ReadRole> {
     let mut roles = vec![ReadRole::Standalone; reads.len()];
     // Ended watches that no other watch continued, ordered by end.
-    let mut loose: Vec<(i64, Cause)> = Vec::new();
+    let mut loose: Vec<(i64, RelistCause)> = Vec::new();
     // A refused watch with sendInitialEvents does not count as begun: the client has no LIST yet.
     let begun =
         watches.iter().filter(|watch| watch.response == ResponseClass::Served || !watch.asks_initial_events);
-    let mut ends: Vec<(i64, Cause)> = begun.filter_map(|watch| Some((watch.end?, cause(watch)))).collect();
+    let mut ends: Vec<(i64, RelistCause)> =
+        begun.filter_map(|watch| Some((watch.end?, cause(watch)))).collect();
     ends.sort_unstable_by_key(|(end, _)| *end);
     let (mut ended, mut from) = (0, 0);
     for watch in watches {
@@ -109,12 +110,14 @@ pub fn roles(reads: &[Read], watches: &[Watch], known_until: Option<i64>) -> Vec
     roles
 }
 
-fn cause(watch: &Watch) -> Cause {
+fn cause(watch: &Watch) -> RelistCause {
     match watch.response {
-        ResponseClass::Expired => Cause::Expired,
-        ResponseClass::Refused | ResponseClass::Invalid => Cause::Refused,
-        ResponseClass::Served if watch.end.is_some_and(|end| end - watch.at < AT_ONCE) => Cause::Expired,
-        ResponseClass::Served => Cause::Ended,
+        ResponseClass::Expired => RelistCause::Expired,
+        ResponseClass::Refused | ResponseClass::Invalid => RelistCause::Refused,
+        ResponseClass::Served if watch.end.is_some_and(|end| end - watch.at < AT_ONCE) => {
+            RelistCause::Expired
+        }
+        ResponseClass::Served => RelistCause::Ended,
     }
 }
 
@@ -139,14 +142,14 @@ pub(super) fn add(
         match role {
             ReadRole::Standalone | ReadRole::Unknown => {}
             ReadRole::InformerStart => own.starts += 1,
-            ReadRole::Relist(Cause::Expired) => own.relists_expired += 1,
-            ReadRole::Relist(Cause::Refused) => own.relists_refused += 1,
-            ReadRole::Relist(Cause::Ended) => own.relists_ended += 1,
+            ReadRole::Relist(RelistCause::Expired) => own.relists_expired += 1,
+            ReadRole::Relist(RelistCause::Refused) => own.relists_refused += 1,
+            ReadRole::Relist(RelistCause::Ended) => own.relists_ended += 1,
         }
         if let ReadRole::Relist(cause) = role {
             relists += 1;
             own.most_relists = own.most_relists.max(relists);
-            if *cause != Cause::Ended {
+            if *cause != RelistCause::Ended {
                 lost.push(read);
             }
         }
@@ -175,7 +178,8 @@ fn seconds_of_starts<'r>(reads: &'r [Read], roles: &[ReadRole]) -> impl Iterator
     let whole = |read: &Read| {
         read.is_list && read.response == ResponseClass::Served && read.next_ask.is_none() && !read.is_headless
     };
-    let begins = |role: ReadRole| matches!(role, ReadRole::InformerStart | ReadRole::Relist(Cause::Ended));
+    let begins =
+        |role: ReadRole| matches!(role, ReadRole::InformerStart | ReadRole::Relist(RelistCause::Ended));
     let is_pair = move |first: usize| {
         let [one, two] = [&reads[first], &reads[first + 1]];
         let far = |other: Option<&Read>| other.is_none_or(|other| (other.at - one.at).abs() >= START);
@@ -228,8 +232,11 @@ mod tests {
             watch(35, 20, ResponseClass::Served),
             watch(60, 20, ResponseClass::Served),
         ];
-        let expected =
-            [ReadRole::InformerStart, ReadRole::Relist(Cause::Expired), ReadRole::Relist(Cause::Ended)];
+        let expected = [
+            ReadRole::InformerStart,
+            ReadRole::Relist(RelistCause::Expired),
+            ReadRole::Relist(RelistCause::Ended),
+        ];
         assert_eq!(roles(&lists, &watches, None), expected);
     }
 

@@ -5,7 +5,7 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use super::chain::Read;
-use super::informer::{Cause, ReadRole};
+use super::informer::{ReadRole, RelistCause};
 use super::pattern::{Restarts, ShapePatterns};
 use super::time::{SECOND, most_in_an_hour};
 use super::watching::Watch;
@@ -98,7 +98,7 @@ impl Process {
             before.checked_sub(1).is_some_and(|last| ends[last].1 != ResponseClass::Served)
         };
         for (read, role) in reads.iter().zip(roles) {
-            let lost = matches!(role, ReadRole::Relist(Cause::Expired));
+            let lost = matches!(role, ReadRole::Relist(RelistCause::Expired));
             if matches!(role, ReadRole::InformerStart | ReadRole::Relist(_)) && !was_refused(read.at) {
                 self.begins.push(InformerBegin { at: read.at, target, ask: read.ask, lost });
             }

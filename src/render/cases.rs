@@ -11,7 +11,7 @@ use super::plain::{count, counted, escaped, rounded, short_count, tenths};
 use super::prose;
 use super::style::{self, BOLD, DIM, FIX};
 use super::table::{NARROW, limited};
-use crate::report::rest::{Rest, RestRow, rest, shown_cases, without_finding};
+use crate::report::summary_rows::{SummaryContent, SummaryRow, shown_cases, summary_rows, without_finding};
 use crate::report::v1::{Case, Client, Load, Report};
 
 /// Least table width for a column of rules.
@@ -72,13 +72,13 @@ struct TableRow<'r> {
 impl TableRow<'_> {
     /// The text in at most `most` lines. If it does not fit, the resource's name is shortened before the text is cut.
     fn limited(&self, text: &str, width: usize, most: usize) -> Vec<String> {
-        self.whole(text, width, most)
+        self.uncut(text, width, most)
             .or_else(|| Some(limited(self.without_group(text)?.last()?, width, most)))
             .unwrap_or_else(|| limited(text, width, most))
     }
 
     /// The lines of a text if it fits uncut, with a shortened resource name if necessary.
-    fn whole(&self, text: &str, width: usize, most: usize) -> Option<Vec<String>> {
+    fn uncut(&self, text: &str, width: usize, most: usize) -> Option<Vec<String>> {
         let short = || self.without_group(text)?.iter().find_map(|short| fitting(short, width, most));
         fitting(text, width, most).or_else(short)
     }
@@ -169,12 +169,12 @@ fn rows(report: &Report, top: usize) -> Vec<TableRow<'_>> {
     let mut rows: Vec<TableRow<'_>> = report.cases[..shown].iter().map(of_case).collect();
     let is_on_clients = report.cases.iter().any(|case| case.members.count > 0);
     let costliest = if is_on_clients { 0 } else { COSTLIEST };
-    let cases = rest(report, shown, costliest).into_iter();
+    let cases = summary_rows(report, shown, costliest).into_iter();
     let (of_cases, others): (Vec<_>, Vec<_>) =
-        cases.partition(|row| matches!(row.what, Rest::Cases(_) | Rest::Info(_)));
-    rows.extend(of_cases.into_iter().map(of_rest));
+        cases.partition(|row| matches!(row.what, SummaryContent::Cases(_) | SummaryContent::Info(_)));
+    rows.extend(of_cases.into_iter().map(of_summary_row));
     rows.extend(without_finding(report).take(costliest).map(of_client));
-    rows.extend(others.into_iter().map(of_rest));
+    rows.extend(others.into_iter().map(of_summary_row));
     rows
 }
 
@@ -227,44 +227,44 @@ fn work(client: &Client) -> String {
 }
 
 /// A summary line for many cases or clients.
-fn of_rest(rest: RestRow<'_>) -> TableRow<'_> {
-    let row = TableRow { rank: "–".to_owned(), load: rest.load, ..TableRow::default() };
+fn of_summary_row(summary_row: SummaryRow<'_>) -> TableRow<'_> {
+    let row = TableRow { rank: "–".to_owned(), load: summary_row.load, ..TableRow::default() };
     let names = |names: Vec<(String, usize)>, named: usize, end: &'static str| {
         Some(SummaryNames { names, named, end })
     };
-    match rest.what {
-        Rest::Cases(cases) => {
+    match summary_row.what {
+        SummaryContent::Cases(cases) => {
             let is_same = cases.iter().all(|case| case.severity == cases[0].severity);
             let severity = cases.first().filter(|_| is_same).map_or("", |case| case.severity);
             let top = cases.last().map_or(0, |case| case.rank);
             let what = format!("{}: --top {top}", more_cases(cases));
             TableRow { rank: "+".to_owned(), severity, what, ..row }
         }
-        Rest::Info(cases) => {
+        SummaryContent::Info(cases) => {
             let what = format!("{} ({}): ", counted(cases.len() as u64, "case"), ranks(cases));
             let clients = clients_of(cases);
             let many =
                 names(clients.iter().map(|name| (name.clone(), 1)).collect(), clients.len(), ": --details");
             TableRow { rank: String::new(), severity: "info", what, many, ..row }
         }
-        Rest::Clients(clients) => {
+        SummaryContent::Clients(clients) => {
             TableRow { many: names(clients_in_short(&clients), NAMED, NO_FINDING), ..row }
         }
-        Rest::Requests => TableRow { what: OTHER_REQUESTS.to_owned(), ..row },
+        SummaryContent::Requests => TableRow { what: OTHER_REQUESTS.to_owned(), ..row },
     }
 }
 
 /// What a summary row counts, for a format without a width.
-pub(super) fn rest_text(rest: &Rest<'_>) -> String {
-    match rest {
-        Rest::Cases(cases) => more_cases(cases),
-        Rest::Info(cases) => format!("{} for information", more_cases(cases)),
-        Rest::Clients(clients) => {
+pub(super) fn summary_text(content: &SummaryContent<'_>) -> String {
+    match content {
+        SummaryContent::Cases(cases) => more_cases(cases),
+        SummaryContent::Info(cases) => format!("{} for information", more_cases(cases)),
+        SummaryContent::Clients(clients) => {
             let names = clients_in_short(clients);
             let many = SummaryNames { named: NAMED, names, end: NO_FINDING };
             summary_line(&TableRow { many: Some(many), ..TableRow::default() }, REST_TEXT)
         }
-        Rest::Requests => OTHER_REQUESTS.to_owned(),
+        SummaryContent::Requests => OTHER_REQUESTS.to_owned(),
     }
 }
 
@@ -372,7 +372,7 @@ impl Columns {
 
     /// Whether what a client does is cut, even without the resource's API group.
     fn is_cut(&self, row: &TableRow<'_>) -> bool {
-        row.requests.is_some() && row.whole(&row.what, self.what, LINES).is_none()
+        row.requests.is_some() && row.uncut(&row.what, self.what, LINES).is_none()
     }
 
     fn with(client: usize, rows: &[TableRow<'_>], loads: &[String], width: usize) -> Self {
@@ -477,12 +477,12 @@ impl Columns {
         };
         let most_tags = if has_tags { TAGS } else { 0 };
         let fewest_tags = usize::from(has_tags);
-        let whole = |lines: usize| {
+        let uncut = |lines: usize| {
             let mut tags = (fewest_tags..=most_tags).rev();
-            tags.find_map(|number| Some((number, row.whole(&row.fix, beside(number), lines)?)))
+            tags.find_map(|number| Some((number, row.uncut(&row.fix, beside(number), lines)?)))
         };
         let (number, texts) = (1..=most)
-            .find_map(whole)
+            .find_map(uncut)
             .unwrap_or_else(|| (fewest_tags, row.limited(&row.fix, beside(fewest_tags), most)));
         let tags = if number == 0 { String::new() } else { tags(row.rules, number) };
         let blanks = " ".repeat(indent);

@@ -61,7 +61,7 @@ fn shape_lines(shape: &Shape, width: usize) -> String {
         format!(", {} a minute at peak{mean}", count(rounded(rate.peak_per_minute)))
     });
     line("How much", &format!("{}{peak}{took}", counted(shape.requests, "request")));
-    if let Some(costs) = cost::known(&shape.cost, shape.requests) {
+    if let Some(costs) = cost::known_cost(&shape.cost, shape.requests) {
         line("Costs", &costs);
     }
     let from = source(shape.served_from, shape.likely, shape.rejected);

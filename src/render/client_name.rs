@@ -5,7 +5,7 @@ use crate::report::v1::Client;
 
 pub(super) fn client_name(client: &Client) -> String {
     let base = match (&client.service_account, client.kind.as_str()) {
-        (Some(account), _) => format!("{}/{}", account.namespace, account.name),
+        (Some(service_account), _) => format!("{}/{}", service_account.namespace, service_account.name),
         (None, "node") => {
             let more = if client.nodes.more { " or more" } else { "" };
             format!("{}{more}", counted(client.nodes.count, "node"))

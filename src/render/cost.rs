@@ -123,7 +123,7 @@ fn add(a: Option<u64>, b: Option<u64>) -> Option<u64> {
 /// Describes the cost of a finding's requests.
 pub(super) fn of_finding(finding: &Finding) -> Option<Line> {
     let requests = finding.stats.get("requests")?.as_u64()?;
-    let sentence = known(finding.cost.as_ref()?, requests)?;
+    let sentence = known_cost(finding.cost.as_ref()?, requests)?;
     let is_one_of_many = finding.stats.get("shapes").and_then(Value::as_u64).is_some_and(|shapes| shapes > 1);
     let sentence =
         if is_one_of_many { sentence.replacen("a request:", "the costliest request:", 1) } else { sentence };
@@ -131,7 +131,7 @@ pub(super) fn of_finding(finding: &Finding) -> Option<Line> {
 }
 
 /// Describes the known cost of requests. `None` if only latency is known, because another line shows it.
-pub(super) fn known(cost: &Cost, requests: u64) -> Option<String> {
+pub(super) fn known_cost(cost: &Cost, requests: u64) -> Option<String> {
     let received = |work: Option<&Work>| work?.received.as_ref()?.objects;
     let (one, all) = (received(cost.per_request.as_deref()), received(cost.total.as_deref()));
     match cost.basis {

@@ -114,9 +114,9 @@ impl Details {
                 chosen.cases = report.cases.iter().map(|case| (case.rank, None)).collect();
                 return Ok(chosen);
             }
-            Self::Of(wanted, whole) => {
+            Self::Of(wanted, full_text) => {
                 let has_name = wanted.iter().any(|one| matches!(one, Wanted::Client(..)));
-                if has_name && chosen.add(report, &|name| name == whole) {
+                if has_name && chosen.add(report, &|name| name == full_text) {
                     return Ok(chosen);
                 }
                 wanted
@@ -137,8 +137,8 @@ impl Details {
                 }
                 Wanted::Client(name, regex) => {
                     // An exact name wins: a user may be named `*`.
-                    if !chosen.add(report, &|known| known == name)
-                        && !chosen.add(report, &|known| regex.is_match(known))
+                    if !chosen.add(report, &|candidate| candidate == name)
+                        && !chosen.add(report, &|candidate| regex.is_match(candidate))
                     {
                         return Err(unknown(report, name));
                     }
@@ -184,22 +184,23 @@ fn unknown(report: &Report, name: &str) -> String {
     let lead = format!("--details: no case and no client is named '{}'", escaped(name));
     let wanted = name.to_lowercase();
     let names = report.cases.iter().map(cases::name).chain(report.clients.iter().map(client_name));
-    let distance = |known: &str| {
-        let known = known.to_lowercase();
-        if known.contains(&wanted) {
+    let distance = |candidate: &str| {
+        let candidate = candidate.to_lowercase();
+        if candidate.contains(&wanted) {
             return Some(0);
         }
-        let parts = known.split('/').chain([&*known]);
+        let parts = candidate.split('/').chain([&*candidate]);
         let least = parts.map(|part| strsim::osa_distance(part, &wanted)).min()?;
         (least <= 2.max(wanted.len() / 4)).then_some(least)
     };
-    let mut near: Vec<(usize, String)> = names.filter_map(|known| Some((distance(&known)?, known))).collect();
+    let mut near: Vec<(usize, String)> =
+        names.filter_map(|candidate| Some((distance(&candidate)?, candidate))).collect();
     near.sort_by_key(|(distance, _)| *distance);
     let mut quoted: Vec<String> = Vec::new();
-    for (_, known) in near {
-        let known = format!("'{known}'");
-        if quoted.len() < NEAR && !quoted.contains(&known) {
-            quoted.push(known);
+    for (_, candidate) in near {
+        let candidate = format!("'{candidate}'");
+        if quoted.len() < NEAR && !quoted.contains(&candidate) {
+            quoted.push(candidate);
         }
     }
     if quoted.is_empty() {

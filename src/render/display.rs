@@ -64,9 +64,9 @@ pub fn cut_middle(text: &str, room: usize, tenths: usize) -> Cow<'_, str> {
     if fitting(text, room) == text.len() {
         return Cow::Borrowed(text);
     }
-    let kept = room.saturating_sub(1);
-    let begin = &text[..fitting(text, kept * tenths / 10)];
-    let end = &text[fitting_end(text, kept - width(begin))..];
+    let columns = room.saturating_sub(1);
+    let begin = &text[..fitting(text, columns * tenths / 10)];
+    let end = &text[fitting_end(text, columns - width(begin))..];
     Cow::Owned(format!("{begin}…{end}"))
 }
 

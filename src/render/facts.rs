@@ -63,9 +63,9 @@ fn identity(who: &Who, finding: &Finding) -> Line {
     }
     let line = Line::default();
     let line = match (&who.service_account, who.kind) {
-        (Some(account), _) => {
-            line.text("ServiceAccount ").code(format!("{}/{}", account.namespace, account.name))
-        }
+        (Some(service_account), _) => line
+            .text("ServiceAccount ")
+            .code(format!("{}/{}", service_account.namespace, service_account.name)),
         (None, kind) => {
             line.text(format!("{} ", kind.replace('-', " "))).code(client.unwrap_or(who.name.as_str()))
         }
@@ -225,14 +225,14 @@ pub(super) fn verdict(report: &Report) -> String {
         kinds.into_iter().filter(|(cases, _)| *cases > 0).map(|(_, text)| text).collect();
     let findings = &report.finding_counts;
     let findings = findings.error + findings.warning + findings.info;
-    let found = match report.cases.len() as u64 {
+    let summary = match report.cases.len() as u64 {
         0 => "no findings".to_owned(),
         cases => {
             format!("{}: {} ({})", counted(cases, "case"), kinds.join(", "), counted(findings, "finding"))
         }
     };
     let rules = counted(report.rules.len() as u64, "rule");
-    format!("{found} in {}, judged by {rules}", counted(report.input.requests, "request"))
+    format!("{summary} in {}, judged by {rules}", counted(report.input.requests, "request"))
 }
 
 /// The maximum number of server versions that the head of the report names.

@@ -49,13 +49,13 @@ pub(super) fn reference(reference: &str) -> Option<String> {
 
 /// Returns a repository's web URL. Refuses a URL with a user, because it may contain a password.
 fn repository(given: Option<&str>, of_package: &str) -> Option<String> {
-    let known = [given.unwrap_or_default(), of_package].into_iter();
+    let candidates = [given.unwrap_or_default(), of_package].into_iter();
     let is_public = |url: &&str| {
         url.starts_with("https://")
             && url.chars().all(|c| c.is_ascii_graphic())
             && !url.contains(['@', '"', '<'])
     };
-    let mut urls = known.map(|url| url.trim_end_matches('/')).filter(is_public);
+    let mut urls = candidates.map(|url| url.trim_end_matches('/')).filter(is_public);
     urls.next().map(|url| url.trim_end_matches(".git").to_owned())
 }
 

@@ -13,7 +13,7 @@ use super::over_time::{self, OverTime};
 use super::plain::{count, counted, cut, escaped, rounded};
 use super::prose::Line;
 use super::{cases, etcd_log, facts};
-use crate::report::rest::{Rest, RestRow, rest};
+use crate::report::summary_rows::{SummaryContent, SummaryRow, summary_rows};
 use crate::report::v1::{Case, Finding, Load, Report, Suppressed};
 
 /// The maximum length of the page, in characters. A GitHub comment holds 65,536.
@@ -52,7 +52,7 @@ pub fn render(report: &Report) -> String {
     let mut of_table = Room(room.0.min(TABLE_CHARS));
     let rows: Vec<String> = of_table.fill(report.cases.iter().map(row)).collect();
     room.0 = room.0.saturating_sub(rows.iter().map(|row| chars(row)).sum());
-    let rest = rest(report, rows.len(), 0);
+    let rest = summary_rows(report, rows.len(), 0);
     let shown = report.cases[..rows.len()].iter();
     let loads: Vec<Option<Load>> = shown
         .map(|case| (case.members.count > 0).then_some(case.load))
@@ -143,10 +143,11 @@ fn row(case: &Case) -> String {
 }
 
 /// Renders rows for everything that the rows of cases do not cover. With them, the loads add up to the total.
-fn rest_rows(rows: &[RestRow<'_>], loads: &[String]) -> String {
-    let row = |(row, load): (&RestRow<'_>, &String)| {
-        let rank = if matches!(row.what, Rest::Cases(_) | Rest::Info(_)) { "+" } else { "–" };
-        format!("| {rank} |  |  | {} |  |  | {load} |  |\n", in_cell(&cases::rest_text(&row.what)))
+fn rest_rows(rows: &[SummaryRow<'_>], loads: &[String]) -> String {
+    let row = |(row, load): (&SummaryRow<'_>, &String)| {
+        let rank =
+            if matches!(row.what, SummaryContent::Cases(_) | SummaryContent::Info(_)) { "+" } else { "–" };
+        format!("| {rank} |  |  | {} |  |  | {load} |  |\n", in_cell(&cases::summary_text(&row.what)))
     };
     rows.iter().zip(loads).map(row).collect()
 }
@@ -200,9 +201,9 @@ fn details(case: &Case, findings: &FindingIndex<'_>, over_time: &OverTime<'_>) -
 
 /// Renders the commands, for copying. A command that is too long is left out, never cut.
 fn commands(verify: &str) -> String {
-    let (whole, long): (Vec<&str>, Vec<&str>) =
+    let (complete, long): (Vec<&str>, Vec<&str>) =
         verify.lines().partition(|command| chars(&escaped(command)) <= 2 * MAX_TEXT);
-    let block = if whole.is_empty() { String::new() } else { code_block("sh", &whole.join("\n")) };
+    let block = if complete.is_empty() { String::new() } else { code_block("sh", &complete.join("\n")) };
     let rest = match long.len() {
         0 => String::new(),
         more => format!("\n{} too long for this page: `--format json`.\n", counted(more as u64, "command")),

@@ -96,7 +96,7 @@ fn from_difference(name: &str, common: usize, room: usize) -> String {
     let rest = &name[from..];
     let left = room.saturating_sub(width(begin));
     match fitting(rest, left) {
-        whole if whole == rest.len() => format!("{begin}…{rest}"),
+        length if length == rest.len() => format!("{begin}…{rest}"),
         _ => format!("{begin}…{}…", &rest[..fitting(rest, left.saturating_sub(1))]),
     }
 }

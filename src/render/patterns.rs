@@ -76,9 +76,9 @@ fn herds(herds: &Herds) -> Option<Line> {
         }),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
-    let asks = if parts.is_empty() { String::new() } else { format!("; together {}", parts.join(" and ")) };
+    let cost = if parts.is_empty() { String::new() } else { format!("; together {}", parts.join(" and ")) };
     Some(Line::default().text(format!(
-        "{} of 10 or more instances at once, {} in total; the largest: {} with {}, {day} {time} UTC{asks}",
+        "{} of 10 or more instances at once, {} in total; the largest: {} with {}, {day} {time} UTC{cost}",
         counted(herds.count, "herd"),
         counted(herds.requests, "LIST"),
         counted(greatest.instances, "instance"),

@@ -52,8 +52,8 @@ pub fn duration(micros: u64) -> String {
 /// Formats a part of a whole as [`per_cent`] does. Returns a dash if the whole is zero.
 #[must_use]
 #[allow(clippy::cast_precision_loss, reason = "one decimal is shown")]
-pub fn share(part: u64, whole: u64) -> String {
-    if whole == 0 { "–".to_owned() } else { per_cent(part as f64 / whole as f64) }
+pub fn share(part: u64, total: u64) -> String {
+    if total == 0 { "–".to_owned() } else { per_cent(part as f64 / total as f64) }
 }
 
 /// Formats a fraction (0 to 1) as a percentage with one decimal. A small fraction above zero becomes `<0.1 %`.

@@ -65,19 +65,19 @@ impl Line {
 
 /// A paragraph or a list item.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Block {
+pub(super) enum ProseBlock {
     Paragraph(Line),
     List(Vec<Line>),
 }
 
 /// Parses a text into paragraphs and list items.
-pub(super) fn blocks(prose: &str) -> Vec<Block> {
-    let mut blocks: Vec<Block> = Vec::new();
+pub(super) fn blocks(prose: &str) -> Vec<ProseBlock> {
+    let mut blocks: Vec<ProseBlock> = Vec::new();
     for part in parts(prose) {
         match (part, blocks.last_mut()) {
-            (ProsePart::Item(text), Some(Block::List(items))) => items.push(line(&text)),
-            (ProsePart::Item(text), _) => blocks.push(Block::List(vec![line(&text)])),
-            (ProsePart::Paragraph(text), _) => blocks.push(Block::Paragraph(line(&text))),
+            (ProsePart::Item(text), Some(ProseBlock::List(items))) => items.push(line(&text)),
+            (ProsePart::Item(text), _) => blocks.push(ProseBlock::List(vec![line(&text)])),
+            (ProsePart::Paragraph(text), _) => blocks.push(ProseBlock::Paragraph(line(&text))),
         }
     }
     blocks
@@ -89,8 +89,8 @@ pub(super) fn plain(prose: &str) -> String {
     let texts: Vec<String> = blocks
         .iter()
         .map(|block| match block {
-            Block::Paragraph(line) => line.plain(),
-            Block::List(items) => {
+            ProseBlock::Paragraph(line) => line.plain(),
+            ProseBlock::List(items) => {
                 items.iter().map(|item| format!("- {}", item.plain())).collect::<Vec<_>>().join("\n")
             }
         })
@@ -159,9 +159,9 @@ mod tests {
         assert_eq!(
             blocks(prose),
             [
-                Block::Paragraph(text("One two.")),
-                Block::List(vec![text("a ").code("b").text(" c d"), text("e")]),
-                Block::Paragraph(text("Last")),
+                ProseBlock::Paragraph(text("One two.")),
+                ProseBlock::List(vec![text("a ").code("b").text(" c d"), text("e")]),
+                ProseBlock::Paragraph(text("Last")),
             ]
         );
         assert_eq!(plain(prose), "One two.\n\n- a b c d\n- e\n\nLast");
@@ -177,8 +177,8 @@ mod tests {
 
     #[test]
     fn unclosed_backtick_is_text() {
-        assert_eq!(blocks("a ` b"), [Block::Paragraph(text("a ` b"))]);
-        assert_eq!(blocks("a `` b"), [Block::Paragraph(text("a `` b"))]);
+        assert_eq!(blocks("a ` b"), [ProseBlock::Paragraph(text("a ` b"))]);
+        assert_eq!(blocks("a `` b"), [ProseBlock::Paragraph(text("a `` b"))]);
         assert_eq!(plain("a\u{7}"), "a\\u{7}");
         assert!(blocks(" \n\n").is_empty());
     }

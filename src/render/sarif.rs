@@ -187,10 +187,11 @@ fn properties(case: &Case) -> Map<String, Value> {
 /// Returns the logical location: a client, or the input.
 fn logical(case: &Case) -> LogicalLocation {
     let (client, kind) = case.client.as_deref().map_or(("input", "module"), |client| (client, "resource"));
-    let whole = case.resource.as_deref().map_or(client.to_owned(), |resource| format!("{client}/{resource}"));
+    let full_name =
+        case.resource.as_deref().map_or(client.to_owned(), |resource| format!("{client}/{resource}"));
     LogicalLocation {
         name: escaped(client).into_owned(),
-        fully_qualified_name: escaped(&whole).into_owned(),
+        fully_qualified_name: escaped(&full_name).into_owned(),
         kind,
     }
 }

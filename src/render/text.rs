@@ -35,7 +35,7 @@ pub fn render(report: &Report, view: &View<'_>) -> String {
     if let Some(chosen) = &view.details {
         page.push_str(&details::render(report, chosen, view.width));
         if chosen.is_all() {
-            page.push_str(&rest(report, view));
+            page.push_str(&omitted_sections(report, view));
         }
     }
     page
@@ -101,7 +101,7 @@ fn footer(report: &Report, width: usize) -> Vec<String> {
 }
 
 /// What the page omits.
-fn rest(report: &Report, view: &View<'_>) -> String {
+fn omitted_sections(report: &Report, view: &View<'_>) -> String {
     let mut page = heading("input and server");
     for (title, text) in head::details(report) {
         page.push_str(&titled(title, &text, view.width));

@@ -6,16 +6,16 @@ use rayon::prelude::*;
 
 use super::case_requests::CaseRequests;
 use super::cases::Case;
+use super::clients::ClientConverter;
 use super::context::Context;
 use super::findings::{Findings, RuleTexts};
-use super::gather::Builder;
 use super::load::Loads;
-use super::ranking::places;
+use super::ranking::positions;
 use super::sums::{Sums, latency};
 use super::text_cache::TextCache;
 use super::{cases, contradictions, cost, input, load, minutes, patterns, server_log, v1, version};
-use crate::judged::JudgedClients;
 use crate::judged::etcd::SLACK;
+use crate::judged::{ClientSummary, JudgedClients};
 use crate::ledger::{Exemplar, Ledger};
 use crate::patterns::Patterns;
 use crate::requests::stable_hash;
@@ -46,9 +46,9 @@ pub fn build_with_cases(
     let slow = context.etcd.map(|etcd| etcd.log.lines.ranges.spans(SLACK));
     let overlaps = slow.as_ref().map(|slow| |from, to| slow.overlap(from, to));
     let wanted = overlaps.as_ref().map(|overlaps| overlaps as &dyn Fn(i64, i64) -> bool);
-    let known: HashSet<u64> = ledger.clients.kept().map(|(key, _)| stable_hash(key)).collect();
-    let patterns = Patterns::with_lists(ledger.histories, &|client| known.contains(&client), wanted);
-    drop(known);
+    let client_hashes: HashSet<u64> = ledger.clients.kept().map(|(key, _)| stable_hash(key)).collect();
+    let patterns = Patterns::with_lists(ledger.histories, &|client| client_hashes.contains(&client), wanted);
+    drop(client_hashes);
     let mut judged_clients = JudgedClients::new(
         ledger.clients,
         patterns,
@@ -66,7 +66,7 @@ pub fn build_with_cases(
     let cost_context = cost::CostContext::new(context.inventory, &judged_clients);
     let rules = &context.rules.rules;
     let (loads, measure) = (Loads::new(&judged_clients), judged_clients.measure);
-    let places = places(&judged_clients);
+    let positions = positions(&judged_clients);
     let mut cases = Vec::new();
     let mut requests = Vec::new();
     let mut omitted_note = None;
@@ -80,13 +80,19 @@ pub fn build_with_cases(
     };
     let mut judged = judge_some(&judged_clients, &ledger.input, rules, &context.policy.suppressions, choose);
     let contradicted: HashSet<String> = identities(&judged_clients, &judged.contradicted);
-    let worst = worst_severities(&judged.on_clients, places.len());
-    let ranks = ranks(&cases, places.len());
+    let worst = worst_severities(&judged.on_clients, positions.len());
+    let ranks = ranks(&cases, positions.len());
     let gates = std::mem::take(&mut judged.gates);
     let judged_failures = std::mem::take(&mut judged.failures);
-    let builder =
-        Builder { context, received_only, cost_context, measure, loads, texts: TextCache::new(context) };
-    let example = |exemplar: &Exemplar| builder.example(exemplar);
+    let converter = ClientConverter {
+        context,
+        received_only,
+        cost_context,
+        measure,
+        loads,
+        texts: TextCache::new(context),
+    };
+    let example = |exemplar: &Exemplar| converter.example(exemplar);
     let reported = Findings {
         judged_clients: &judged_clients,
         rules,
@@ -98,19 +104,14 @@ pub fn build_with_cases(
         texts: RuleTexts::by_id(rules),
         example: &example,
     }
-    .to_v1(judged, &places, &cases);
+    .to_v1(judged, &positions, &cases);
     let etcd_log = context.etcd.map(|etcd| etcd.section(&judged_clients, ledger.input.span));
     let mut all = Sums { costs: cost::Costs::new(context.inventory), ..Sums::default() };
-    let gathered = judged_clients.clients.into_par_iter().fold(Gathered::default, |gathered, summary| {
-        let (client, sums) = builder.client(summary);
-        gathered.with(vec![client], &sums)
-    });
-    let gathered =
-        gathered.reduce(Gathered::default, |all, Gathered { clients, sums }| all.with(clients, &sums));
-    all.add(&gathered.sums);
+    let ConvertedClients { clients, sums } = ConvertedClients::new(judged_clients.clients, &converter);
+    all.add(&sums);
     let mut input = input::input(&ledger.input, context, &all, &other_files);
     input.notes.extend(omitted_note);
-    let clients = ordered(gathered.clients, worst, ranks, &places);
+    let clients = ordered(clients, worst, ranks, &positions);
     let totals = totals(all, &clients, loads, cost_context, version::by_version(&by_version));
     let report = v1::Report {
         schema_version: v1::SCHEMA_VERSION,
@@ -165,13 +166,13 @@ fn ordered(
     clients: Vec<v1::Client>,
     worst: Vec<Option<&'static str>>,
     ranks: Vec<Vec<u64>>,
-    places: &[usize],
+    positions: &[usize],
 ) -> Vec<v1::Client> {
     let clients = clients.into_iter().zip(worst).zip(ranks);
     let clients =
         clients.map(|((client, worst_severity), cases)| v1::Client { worst_severity, cases, ..client });
-    let mut clients: Vec<(usize, v1::Client)> = places.iter().copied().zip(clients).collect();
-    clients.sort_unstable_by_key(|(place, _)| *place);
+    let mut clients: Vec<(usize, v1::Client)> = positions.iter().copied().zip(clients).collect();
+    clients.sort_unstable_by_key(|(position, _)| *position);
     // A client without requests is shown only if it has a case.
     let is_shown = |client: &v1::Client| client.counts.requests > 0 || !client.cases.is_empty();
     clients.into_iter().map(|(_, client)| client).filter(is_shown).collect()
@@ -196,12 +197,20 @@ fn worst_severities(on_clients: &[FindingsOnClient], clients: usize) -> Vec<Opti
 }
 
 #[derive(Default)]
-struct Gathered {
+struct ConvertedClients {
     clients: Vec<v1::Client>,
     sums: Sums,
 }
 
-impl Gathered {
+impl ConvertedClients {
+    fn new(summaries: Vec<ClientSummary>, converter: &ClientConverter<'_>) -> Self {
+        let parts = summaries.into_par_iter().fold(Self::default, |all, summary| {
+            let (client, sums) = converter.client(summary);
+            all.with(vec![client], &sums)
+        });
+        parts.reduce(Self::default, |all, Self { clients, sums }| all.with(clients, &sums))
+    }
+
     fn with(mut self, clients: Vec<v1::Client>, sums: &Sums) -> Self {
         self.clients.extend(clients);
         self.sums.add(sums);

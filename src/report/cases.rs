@@ -184,8 +184,9 @@ fn join_sums<'h, 'r>(
         }
         let most = shared.into_iter().max_by_key(|(_, requests)| *requests);
         let summary = &judged_clients.clients[group.client];
-        let known = most.filter(|(_, requests)| requests * 2 > group.requests() && !sum.is_of_whole_client);
-        let key = known.map(|(known, _)| known.clone());
+        let majority =
+            most.filter(|(_, requests)| requests * 2 > group.requests() && !sum.is_of_whole_client);
+        let key = majority.map(|(program, _)| program.clone());
         let key = key.or_else(|| self::program(summary, &sum, hits));
         let alone = || ProgramActivity {
             name: program.name.clone(),
@@ -264,11 +265,11 @@ fn case<'r>(
     let leading = hits[findings[0]].rule.id.as_str();
     rules.sort_by_key(|(rule, severity)| (*rule != leading, Reverse(*severity)));
     let rules = rules.into_iter().map(|(rule, _)| rule.to_owned()).collect();
-    let whole = first.group.totals;
+    let client_totals = first.group.totals;
     let mut seen = HashSet::new();
     let rows = causes.into_iter().flat_map(|cause| cause.group.rows);
     let rows = rows.filter(|facts| seen.insert(std::ptr::from_ref(*facts)));
-    let all = RowGroup::new(rows.collect(), client_index, whole);
+    let all = RowGroup::new(rows.collect(), client_index, client_totals);
     let fingerprint = if is_on_log {
         identity::on_input(&hits[findings[0]].rule.id)
     } else {

@@ -1,6 +1,6 @@
 //! The inputs of a report besides the ledger.
 
-use super::etcd_log::Etcd;
+use super::etcd_log::EtcdLogInput;
 use super::ranking::Detail;
 use crate::apiserver::Server;
 use crate::cost::Inventory;
@@ -24,7 +24,7 @@ pub struct Context<'a> {
     pub etcd_stated: Vec<(EtcdVersion, String)>,
     /// Notes on how the server was detected.
     pub notes: Vec<String>,
-    pub etcd: Option<Etcd<'a>>,
+    pub etcd: Option<EtcdLogInput<'a>>,
     /// The rules of this run.
     pub rules: &'a RuleSet,
     /// The policy file, which has suppressions and the locations of source code.

@@ -12,10 +12,10 @@ const NAMED: usize = 3;
 /// The maximum length of a URL in the note, in bytes.
 const MAX_URI: usize = 120;
 
-/// Returns the note, or `None` without contradictions. It omits the clients in `found`: they have a KT902 finding, even
+/// Returns the note, or `None` without contradictions. It omits the clients in `explained`: they have a KT902 finding, even
 /// if that finding is suppressed or not shown.
-pub(super) fn note(clients: &[v1::Client], found: &HashSet<String>) -> Option<String> {
-    let unexplained = clients.iter().filter(|client| !found.contains(&client.identity));
+pub(super) fn note(clients: &[v1::Client], explained: &HashSet<String>) -> Option<String> {
+    let unexplained = clients.iter().filter(|client| !explained.contains(&client.identity));
     let mut shapes: Vec<(&v1::Client, &v1::Shape)> = unexplained
         .flat_map(|client| client.shapes.iter().map(move |shape| (client, shape)))
         .filter(|(_, shape)| shape.observed.contradict > 0)

@@ -159,10 +159,10 @@ fn sum(sum: cost::Sum) -> v1::Amount {
 pub(super) fn inventory(inventory: &Inventory, judged_clients: &JudgedClients) -> v1::Inventory {
     let prices = Prices { inventory, nodes_in_log: judged_clients.nodes };
     let mut lacks: BTreeMap<&str, (bool, u64)> = BTreeMap::new();
-    let entries = judged_clients.clients.iter().flat_map(|summary| &summary.entries);
-    for (key, entry) in entries {
+    let shapes = judged_clients.clients.iter().flat_map(|summary| &summary.entries);
+    for (key, shape) in shapes {
         let Some(resource) = &key.resource else { continue };
-        for cost in entry.rows.iter().filter_map(|one| one.cost.as_deref()) {
+        for cost in shape.rows.iter().filter_map(|one| one.cost.as_deref()) {
             let sums = [cost.etcd, cost.filtered, cost.received];
             let without_objects = sums.iter().map(|sum| sum.without_objects).max().unwrap_or(0);
             let without = sums.iter().map(|sum| sum.without_bytes).max().unwrap_or(0).max(without_objects);

@@ -20,12 +20,12 @@ const WARNS_FROM: &str = "100 ms";
 
 /// The parsed etcd log, and its files.
 #[derive(Debug, Clone, Copy)]
-pub struct Etcd<'a> {
+pub struct EtcdLogInput<'a> {
     pub log: &'a EtcdLog,
     pub sources: &'a Sources,
 }
 
-impl Etcd<'_> {
+impl EtcdLogInput<'_> {
     /// Returns the section of the report. `span` is the time range of the audit log, in microseconds since 1970.
     pub(super) fn section(&self, judged_clients: &JudgedClients, span: Option<(i64, i64)>) -> v1::EtcdLog {
         let lines = &self.log.lines;

@@ -11,9 +11,9 @@ pub(super) const NAMED_FILES: usize = 10;
 
 pub(super) fn not_read(sources: &Sources) -> v1::NotRead {
     // Errors come before files that are not logs.
-    let (known, wrong): (Vec<&SkippedPath>, Vec<&SkippedPath>) =
+    let (recognized, wrong): (Vec<&SkippedPath>, Vec<&SkippedPath>) =
         sources.not_read.iter().partition(|one| one.kind.is_some());
-    let named = wrong.into_iter().chain(known).take(NAMED_FILES);
+    let named = wrong.into_iter().chain(recognized).take(NAMED_FILES);
     v1::NotRead {
         count: sources.not_read.len() as u64,
         files: named

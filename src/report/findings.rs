@@ -6,7 +6,7 @@ use hashbrown::HashMap;
 use rayon::prelude::*;
 
 use super::cases::Case;
-use super::etcd_log::Etcd;
+use super::etcd_log::EtcdLogInput;
 use super::fingerprint::hashed;
 use super::{case_texts, cost, patterns, v1};
 use crate::judged::{ClientSummary, JudgedClients};
@@ -23,7 +23,7 @@ pub(super) struct Findings<'a> {
     pub(super) judged_clients: &'a JudgedClients,
     pub(super) rules: &'a [Rule],
     pub(super) policy: &'a Policy,
-    pub(super) etcd: Option<Etcd<'a>>,
+    pub(super) etcd: Option<EtcdLogInput<'a>>,
     pub(super) cost_context: super::cost::CostContext<'a>,
     pub(super) loads: super::load::Loads,
     /// A filter of the run left events out.
@@ -60,9 +60,9 @@ pub(super) struct ReportedFindings {
 }
 
 /// Sorts findings. Findings on the input come first. Then the findings of each client follow, starting with the client
-/// that has the worst finding. `places` has the position of each client in the report.
-fn sorted(findings: Vec<rules::Finding>, places: &[usize]) -> Vec<rules::Finding> {
-    let mut worst: Vec<Option<Severity>> = vec![None; places.len()];
+/// that has the worst finding. `positions` has the position of each client in the report.
+fn sorted(findings: Vec<rules::Finding>, positions: &[usize]) -> Vec<rules::Finding> {
+    let mut worst: Vec<Option<Severity>> = vec![None; positions.len()];
     for finding in &findings {
         if let Some(client) = finding.client {
             worst[client] = worst[client].max(Some(finding.severity));
@@ -70,7 +70,7 @@ fn sorted(findings: Vec<rules::Finding>, places: &[usize]) -> Vec<rules::Finding
     }
     let key = |index: &usize| {
         let finding = &findings[*index];
-        let client = finding.client.map(|client| (Reverse(worst[client]), places[client]));
+        let client = finding.client.map(|client| (Reverse(worst[client]), positions[client]));
         (client, Reverse(finding.severity), &finding.rule, &finding.key, &finding.shape)
     };
     let mut order: Vec<usize> = (0..findings.len()).collect();
@@ -80,7 +80,7 @@ fn sorted(findings: Vec<rules::Finding>, places: &[usize]) -> Vec<rules::Finding
 }
 
 impl Findings<'_> {
-    pub(super) fn to_v1(&self, judged: RuleResults, places: &[usize], cases: &[Case]) -> ReportedFindings {
+    pub(super) fn to_v1(&self, judged: RuleResults, positions: &[usize], cases: &[Case]) -> ReportedFindings {
         let policy = self.policy(&judged);
         let count = |severity| judged.counts.get(&severity).copied().unwrap_or(0);
         let counts = v1::FindingCounts {
@@ -88,7 +88,7 @@ impl Findings<'_> {
             warning: count(Severity::Warning),
             info: count(Severity::Info),
         };
-        let findings = sorted(judged.findings, places).into_par_iter();
+        let findings = sorted(judged.findings, positions).into_par_iter();
         let findings: Vec<_> = findings.map(|finding| (finding.hit, self.finding(finding))).collect();
         let cases = case_texts::to_v1(cases, &findings, self.loads, &self.policy.sources);
         let findings = findings.into_iter().map(|(_, finding)| finding).collect();
@@ -352,8 +352,8 @@ fn of_program(name: &ProgramName) -> String {
 /// Returns the request URI without the parameters whose values kubetoll removed.
 fn without_token(uri: &str) -> String {
     let Some((path, query)) = uri.split_once('?') else { return uri.to_owned() };
-    let kept: Vec<&str> = query.split('&').filter(|pair| !pair.contains('…')).collect();
-    if kept.is_empty() { path.to_owned() } else { format!("{path}?{}", kept.join("&")) }
+    let pairs: Vec<&str> = query.split('&').filter(|pair| !pair.contains('…')).collect();
+    if pairs.is_empty() { path.to_owned() } else { format!("{path}?{}", pairs.join("&")) }
 }
 
 #[cfg(test)]

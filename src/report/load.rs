@@ -30,21 +30,21 @@ impl Loads {
 
 /// Returns the share, rounded to six decimals; `None` if `whole` is 0.
 #[allow(clippy::cast_precision_loss, reason = "six decimals are kept")]
-fn share(part: u64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| (part as f64 / whole as f64 * 1e6).round() / 1e6)
+fn share(part: u64, total: u64) -> Option<f64> {
+    (total > 0).then(|| (part as f64 / total as f64 * 1e6).round() / 1e6)
 }
 
 /// The sort keys for clients or shapes with equal load, the most important first.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Ties {
+pub(super) struct TieBreakers {
     pub(super) etcd_lists: u64,
     pub(super) limit_ignored: u64,
     pub(super) requests: u64,
 }
 
 /// Returns the sort key of a client or shape, as [`ranking`] describes. The smallest key comes first.
-pub(super) fn rank(load: RequestLoad, ties: Ties) -> Reverse<[u64; 4]> {
-    Reverse([load.amount, ties.etcd_lists, ties.limit_ignored, ties.requests])
+pub(super) fn rank(load: RequestLoad, tie_breakers: TieBreakers) -> Reverse<[u64; 4]> {
+    Reverse([load.amount, tie_breakers.etcd_lists, tie_breakers.limit_ignored, tie_breakers.requests])
 }
 
 /// How clients are ranked.

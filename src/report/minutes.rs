@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
-use super::sums::Times;
+use super::sums::RequestsOverTime;
 use super::v1;
 use crate::judged::ShapeKey;
 use crate::ledger::{Busiest, Load, Timeline};
@@ -18,20 +18,20 @@ const NAMED: usize = 10;
 
 /// The requests of one client over time, by resource.
 #[derive(Debug, Default)]
-pub(super) struct Minutes(BTreeMap<String, ResourceMinutes>);
+pub(super) struct ResourceTimelines(BTreeMap<String, ResourceTimeline>);
 
 #[derive(Debug, Default)]
-struct ResourceMinutes {
+struct ResourceTimeline {
     requests: u64,
-    all: Times,
+    all: RequestsOverTime,
     etcd_reads: Timeline,
 }
 
-impl Minutes {
-    pub(super) fn add(&mut self, key: &ShapeKey, requests: u64, times: Times) {
+impl ResourceTimelines {
+    pub(super) fn add(&mut self, key: &ShapeKey, requests: u64, times: RequestsOverTime) {
         let name = key.resource.as_deref().unwrap_or(OTHER_RESOURCE);
         if !self.0.contains_key(name) {
-            self.0.insert(name.to_owned(), ResourceMinutes::default());
+            self.0.insert(name.to_owned(), ResourceTimeline::default());
         }
         let Some(own) = self.0.get_mut(name) else { return };
         own.requests += requests;
@@ -41,7 +41,7 @@ impl Minutes {
         own.all.merge(times);
     }
 
-    pub(super) fn add_to(&self, times: &mut Times) {
+    pub(super) fn add_to(&self, times: &mut RequestsOverTime) {
         self.0.values().for_each(|resource| times.add(&resource.all));
     }
 
@@ -51,7 +51,7 @@ impl Minutes {
     }
 }
 
-impl ResourceMinutes {
+impl ResourceTimeline {
     fn into_timeline(self, resource: String) -> v1::Timeline {
         let all = self.all.sum.windows();
         let mut reads = self.etcd_reads.windows().counts.into_iter().peekable();

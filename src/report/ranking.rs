@@ -1,7 +1,7 @@
 //! Orders clients and chooses findings before the report is built. So no text is built for a finding that is not shown.
 
 use super::cases::Case;
-use super::load::{Ties, rank};
+use super::load::{TieBreakers, rank};
 use crate::apiserver::LimitVerdict;
 use crate::judged::{ClientSummary, JudgedClients};
 use crate::k8s::Verb;
@@ -22,36 +22,36 @@ pub enum Detail {
 }
 
 /// Returns the position of each client in the report, by the client's index. The client with the most load comes first.
-pub(super) fn places(judged_clients: &JudgedClients) -> Vec<usize> {
+pub(super) fn positions(judged_clients: &JudgedClients) -> Vec<usize> {
     let mut order: Vec<(_, usize)> = judged_clients
         .clients
         .iter()
         .enumerate()
         .map(|(index, summary)| {
             let name = (summary.identity(), summary.kind(), summary.impersonated_by());
-            ((rank(judged_clients.load_of(summary), ties(judged_clients, summary)), name), index)
+            ((rank(judged_clients.load_of(summary), tie_breakers(judged_clients, summary)), name), index)
         })
         .collect();
     order.sort_unstable();
-    let mut places = vec![0; order.len()];
-    for (place, (_, index)) in order.into_iter().enumerate() {
-        places[index] = place;
+    let mut positions = vec![0; order.len()];
+    for (position, (_, index)) in order.into_iter().enumerate() {
+        positions[index] = position;
     }
-    places
+    positions
 }
 
 /// Returns the sort keys for clients with equal load.
-fn ties(judged_clients: &JudgedClients, summary: &ClientSummary) -> Ties {
-    let mut ties = Ties::default();
-    for (key, entry) in &summary.entries {
-        let requests = judged_clients.requests_of(entry);
-        ties.requests += requests;
+fn tie_breakers(judged_clients: &JudgedClients, summary: &ClientSummary) -> TieBreakers {
+    let mut tie_breakers = TieBreakers::default();
+    for (key, shape) in &summary.entries {
+        let requests = judged_clients.requests_of(shape);
+        tie_breakers.requests += requests;
         if key.verb == Some(Verb::List) {
-            ties.limit_ignored += if key.limit == LimitVerdict::Ignored { requests } else { 0 };
-            ties.etcd_lists += if key.is_from_etcd() { requests } else { 0 };
+            tie_breakers.limit_ignored += if key.limit == LimitVerdict::Ignored { requests } else { 0 };
+            tie_breakers.etcd_lists += if key.is_from_etcd() { requests } else { 0 };
         }
     }
-    ties
+    tie_breakers
 }
 
 impl Detail {

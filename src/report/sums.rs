@@ -10,13 +10,13 @@ use crate::ledger::{self, DistinctSet, Histogram, Merge, Row, Timeline};
 
 /// Requests over time, in windows of any width.
 #[derive(Debug, Default)]
-pub(super) struct Times {
+pub(super) struct RequestsOverTime {
     pub(super) sum: Timeline,
     /// Used for the peak if a window is wider than a minute. `None` means that `sum` has the peak.
     load: Option<ledger::Load>,
 }
 
-impl Times {
+impl RequestsOverTime {
     pub(super) fn new(sum: Timeline) -> Self {
         let load = (!sum.is_exact()).then(|| load_of(&sum));
         Self { sum, load }
@@ -77,7 +77,7 @@ pub(super) struct Sums {
     pub(super) by_verb: Tally,
     pub(super) by_served_from: Tally,
     pub(super) latency: Histogram,
-    pub(super) times: Times,
+    pub(super) times: RequestsOverTime,
     pub(super) span: Option<(i64, i64)>,
     /// The receive time of the first event of a request that is not long-running.
     pub(super) first_not_long_running: Option<i64>,
@@ -150,14 +150,14 @@ pub(super) fn statuses(row: &Row, requests: u64) -> v1::Statuses {
     let one = |wanted: u16| row.statuses.count(|status| status == wanted);
     let (informational, success, redirect) = (class(1), class(2), class(3));
     let (client_error, server_error) = (class(4), class(5));
-    let answered = informational + success + redirect + client_error + server_error;
+    let with_status = informational + success + redirect + client_error + server_error;
     v1::Statuses {
         informational,
         success,
         redirect,
         client_error,
         server_error,
-        none: requests.saturating_sub(answered),
+        none: requests.saturating_sub(with_status),
         conflict: one(409),
         gone: one(410),
         too_many_requests: one(429),
@@ -231,7 +231,7 @@ mod tests {
         fn rate_equals_that_of_a_load_over_all_windows(
             parts in prop::collection::vec((0_i64..3_000, 1_usize..2_000, 1_usize..4, 1_usize..3), 0..4),
         ) {
-            let (mut times, mut load, mut all) = (Times::default(), ledger::Load::default(), Timeline::default());
+            let (mut times, mut load, mut all) = (RequestsOverTime::default(), ledger::Load::default(), Timeline::default());
             for (from, minutes, step, each) in parts {
                 let mut timeline = Timeline::default();
                 for minute in (from..).step_by(step).take(minutes) {
@@ -239,7 +239,7 @@ mod tests {
                 }
                 load.add_all(&timeline);
                 all.merge(timeline.clone());
-                times.add(&Times::new(timeline));
+                times.add(&RequestsOverTime::new(timeline));
             }
             let naive = load.rate(&all).map(|rate| rate_to_v1(rate, all.total(), None));
             prop_assert_eq!(times.rate(None), naive);

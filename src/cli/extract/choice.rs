@@ -7,8 +7,8 @@ use std::io;
 use anyhow::bail;
 use rustc_hash::FxBuildHasher;
 
+use super::super::log_reader::LogReader;
 use super::super::progress::Progress;
-use super::super::run::Run;
 use crate::decode::Outcome;
 use crate::input::SourcePosition;
 use crate::k8s::{KubeVersion, Stage};
@@ -28,7 +28,7 @@ type Hashes = HashSet<u64, FxBuildHasher>;
 /// Selects the events to write. The last event of a request shows its client, shape and status. Earlier events do
 /// not, so they are found by their audit ID.
 pub(super) struct Choice<'a> {
-    run: &'a Run<'a>,
+    reader: &'a LogReader<'a>,
     timeline: &'a ServerTimeline,
     cases: Option<CaseFilter>,
     pub(super) received_only: bool,
@@ -76,14 +76,14 @@ struct FoundEvents {
 
 impl<'a> Choice<'a> {
     /// Reads the log to find the audit IDs of the selected requests, and events that show `version`.
-    pub(super) fn of(
-        run: &'a Run<'a>,
+    pub(super) fn new(
+        reader: &'a LogReader<'a>,
         timeline: &'a ServerTimeline,
         cases: Option<CaseFilter>,
         version: Option<&Inferred>,
     ) -> anyhow::Result<Self> {
         let mut choice = Self {
-            run,
+            reader,
             timeline,
             cases,
             received_only: false,
@@ -110,14 +110,14 @@ impl<'a> Choice<'a> {
 
     fn find(&mut self) -> anyhow::Result<FoundEvents> {
         let (mut all, mut requests) = (FoundEvents::default(), std::mem::take(&mut self.requests));
-        let mut finders: Vec<Finder> = (0..self.run.settings.threads).map(|_| Finder::default()).collect();
-        let progress = Progress::new(self.run.sources.bytes_on_disk, !self.run.args.no_progress);
+        let mut finders: Vec<Finder> = (0..self.reader.settings.threads).map(|_| Finder::default()).collect();
+        let progress = Progress::new(self.reader.sources.bytes_on_disk, !self.reader.args.no_progress);
         let read = |finder: &mut Finder, outcome: Outcome<'_>, place: SourcePosition| {
             self.look_at(finder, &outcome, place);
         };
         pipeline::each(
-            &self.run.sources.list,
-            &self.run.settings,
+            &self.reader.sources.list,
+            &self.reader.settings,
             &progress.read,
             &mut finders,
             &read,
@@ -174,7 +174,7 @@ impl<'a> Choice<'a> {
 
     fn add_version_events(&mut self, version: &Inferred, found: &mut FoundEvents) {
         let FoundEvents { claims, chosen, spans, .. } = found;
-        self.version = match sample(version, &self.run.server, claims, chosen, spans) {
+        self.version = match sample(version, &self.reader.server, claims, chosen, spans) {
             Some(events) => {
                 self.version_events = events.iter().map(|seen| seen.event).collect();
                 let added = self.version_events.len();
@@ -226,7 +226,7 @@ impl<'a> Choice<'a> {
     fn decides(&self, request: &mut Request<'_>, cache: &mut CaseCache) -> bool {
         request.version_index = self.timeline.version_index(request.place.source, request.received);
         (self.received_only || !request.is_before_end())
-            && (self.run.settings.filter.is_empty() || self.run.settings.filter.pass(request))
+            && (self.reader.settings.filter.is_empty() || self.reader.settings.filter.pass(request))
             && self.cases.as_ref().is_none_or(|cases| cases.pass(request, cache))
     }
 

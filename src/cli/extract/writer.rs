@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use super::super::log_reader::LogReader;
 use super::super::progress::Progress;
-use super::super::run::Run;
 use super::choice::{Choice, ShownVersion, request};
 use crate::anonymize::{self, Anonymizer};
 use crate::decode::{Outcome, SkipReason};
@@ -102,17 +102,17 @@ struct WorkerOutput {
 
 impl Writer<'_> {
     /// Writes the events of all source files, in order.
-    pub(super) fn write(&mut self, run: &Run<'_>, out: &mut dyn Write) -> io::Result<()> {
+    pub(super) fn write(&mut self, reader: &LogReader<'_>, out: &mut dyn Write) -> io::Result<()> {
         let mut pages: Vec<WorkerOutput> =
-            (0..run.settings.threads).map(|_| WorkerOutput::default()).collect();
-        let progress = Progress::new(run.sources.bytes_on_disk, !run.args.no_progress);
+            (0..reader.settings.threads).map(|_| WorkerOutput::default()).collect();
+        let progress = Progress::new(reader.sources.bytes_on_disk, !reader.args.no_progress);
         let (mut counts, mut versions) = (Counts::default(), VersionEvidence::default());
         let read = |page: &mut WorkerOutput, outcome: Outcome<'_>, place: SourcePosition| {
             self.take(page, outcome, place);
         };
         let damaged = pipeline::each(
-            &run.sources.list,
-            &run.settings,
+            &reader.sources.list,
+            &reader.settings,
             &progress.read,
             &mut pages,
             &read,
@@ -125,7 +125,7 @@ impl Writer<'_> {
             },
         )?;
         counts.damaged = damaged;
-        if let Some(versions) = mixed_versions(&mut versions, &run.server) {
+        if let Some(versions) = mixed_versions(&mut versions, &reader.server) {
             counts.mixed_versions = versions.iter().map(ToString::to_string).collect();
         }
         self.counts = counts;

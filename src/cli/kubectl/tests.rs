@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn of(text: &str) -> anyhow::Result<Sent> {
+fn sent_by(text: &str) -> anyhow::Result<SentRequests> {
     sent(&text.split(' ').map(str::to_owned).collect::<Vec<_>>())
 }
 
@@ -66,17 +66,17 @@ fn each_command_sends_its_requests() {
             ],
         ),
     ] {
-        let sent = of(command).expect(command);
-        let found: Vec<String> =
+        let sent = sent_by(command).expect(command);
+        let requests: Vec<String> =
             sent.requests.iter().map(|(method, target)| format!("{method} {target}")).collect();
-        assert_eq!(found, expected, "{command}");
+        assert_eq!(requests, expected, "{command}");
     }
-    assert_eq!(of("get all -A").expect("a command").requests.len(), ALL.len());
+    assert_eq!(sent_by("get all -A").expect("a command").requests.len(), ALL.len());
 }
 
 #[test]
 fn note_names_the_assumed_namespace() {
-    let notes = |command| of(command).expect("a command").notes.concat();
+    let notes = |command| sent_by(command).expect("a command").notes.concat();
     assert!(notes("get pods").contains("namespace default"));
     assert_eq!((notes("get pods -n a"), notes("get no"), notes("get po -A")), <_>::default());
 }
@@ -105,7 +105,7 @@ fn errors_suggest_a_request() {
         ("get --raw pods", "takes a path, such as --raw /api/v1/pods"),
         ("delete pods", "needs a name, --all or a selector"),
     ] {
-        let error = of(command).expect_err(command).to_string();
+        let error = sent_by(command).expect_err(command).to_string();
         assert!(error.contains(message), "{command}: {error}");
     }
 }
@@ -113,7 +113,7 @@ fn errors_suggest_a_request() {
 #[test]
 fn commands_without_a_known_request_have_no_example() {
     for command in ["explain pods", "config view", "cluster-info", "plugin list"] {
-        let error = of(command).expect_err(command).to_string();
+        let error = sent_by(command).expect_err(command).to_string();
         assert!(error.ends_with("type the request instead"), "{command}: {error}");
     }
 }

@@ -2,9 +2,12 @@
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::rows::Value::{Bool, Integer, MaybeFloat, MaybeInteger, MaybeText, MaybeTimestamp, Text, Texts};
+use super::rows::ColumnValue::{
+    Bool, Integer, MaybeFloat, MaybeInteger, MaybeText, MaybeTimestamp, Text, Texts,
+};
 use super::rows::{
-    Column, Row, SCHEMA_VERSION, Value, etcd_gets, etcd_lists, etcd_micros, limit_ignored, signed,
+    ColumnValue, ExportColumn, SCHEMA_VERSION, ShapeRow, etcd_gets, etcd_lists, etcd_micros, limit_ignored,
+    signed,
 };
 
 const REQUESTS: &str = "requests";
@@ -16,12 +19,17 @@ const OBJECTS: &str = "objects";
 const BYTES: &str = "bytes";
 const NONE: &str = "";
 
-const fn column(name: &'static str, unit: &'static str, value: Value, meaning: &'static str) -> Column {
-    Column { name, unit, value, meaning }
+const fn column(
+    name: &'static str,
+    unit: &'static str,
+    value: ColumnValue,
+    meaning: &'static str,
+) -> ExportColumn {
+    ExportColumn { name, unit, value, meaning }
 }
 
 /// The columns, in the order in which they are written.
-pub static COLUMNS: &[Column] = &[
+pub static COLUMNS: &[ExportColumn] = &[
     column("schema_version", NONE, Integer(|_| u64::from(SCHEMA_VERSION)), "The version of this table: 1."),
     // The client.
     column(
@@ -431,19 +439,19 @@ pub static COLUMNS: &[Column] = &[
     ),
 ];
 
-impl Serialize for Row<'_> {
+impl Serialize for ShapeRow<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(COLUMNS.len()))?;
-        for Column { name, value, .. } in COLUMNS {
+        for ExportColumn { name, value, .. } in COLUMNS {
             match value {
-                Value::Text(get) => map.serialize_entry(name, get(self))?,
-                Value::MaybeText(get) => map.serialize_entry(name, &get(self))?,
-                Value::MaybeTimestamp(get) => map.serialize_entry(name, &get(self))?,
-                Value::Texts(get) => map.serialize_entry(name, get(self))?,
-                Value::Integer(get) => map.serialize_entry(name, &signed(get(self)))?,
-                Value::MaybeInteger(get) => map.serialize_entry(name, &get(self).map(signed))?,
-                Value::MaybeFloat(get) => map.serialize_entry(name, &get(self))?,
-                Value::Bool(get) => map.serialize_entry(name, &get(self))?,
+                ColumnValue::Text(get) => map.serialize_entry(name, get(self))?,
+                ColumnValue::MaybeText(get) => map.serialize_entry(name, &get(self))?,
+                ColumnValue::MaybeTimestamp(get) => map.serialize_entry(name, &get(self))?,
+                ColumnValue::Texts(get) => map.serialize_entry(name, get(self))?,
+                ColumnValue::Integer(get) => map.serialize_entry(name, &signed(get(self)))?,
+                ColumnValue::MaybeInteger(get) => map.serialize_entry(name, &get(self).map(signed))?,
+                ColumnValue::MaybeFloat(get) => map.serialize_entry(name, &get(self))?,
+                ColumnValue::Bool(get) => map.serialize_entry(name, &get(self))?,
             }
         }
         map.end()

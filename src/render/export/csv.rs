@@ -8,14 +8,14 @@ use serde::Serialize;
 
 use super::columns::COLUMNS;
 use super::csv_text::harden;
-use super::rows::{Row, Value, signed};
+use super::rows::{ColumnValue, ShapeRow, signed};
 use crate::k8s::timestamp::with_micros;
 
 /// The maximum number of rows that a thread formats at a time. It limits the memory for text that is not written yet.
 const AT_A_TIME: usize = 512;
 
 /// Writes a header line and the rows.
-pub(super) fn write(rows: &[Row<'_>], mut out: impl Write) -> io::Result<()> {
+pub(super) fn write(rows: &[ShapeRow<'_>], mut out: impl Write) -> io::Result<()> {
     let mut header = CsvLines::new();
     header.line(COLUMNS, |lines, column| lines.text(column.name));
     out.write_all(&header.written)?;
@@ -66,24 +66,24 @@ impl CsvLines {
         self.written.push(b'\n');
     }
 
-    fn value(&mut self, value: &Value, row: &Row<'_>) {
+    fn value(&mut self, value: &ColumnValue, row: &ShapeRow<'_>) {
         match value {
-            Value::Text(get) => self.text(get(row)),
-            Value::MaybeText(get) => self.maybe(get(row), Self::text),
-            Value::MaybeTimestamp(get) => {
+            ColumnValue::Text(get) => self.text(get(row)),
+            ColumnValue::MaybeText(get) => self.maybe(get(row), Self::text),
+            ColumnValue::MaybeTimestamp(get) => {
                 self.maybe(get(row), |lines, at| {
                     // A timestamp needs no quotes.
                     with_micros(at.0, |text| lines.written.extend_from_slice(text.as_bytes()));
                 });
             }
-            Value::Texts(get) => match get(row) {
+            ColumnValue::Texts(get) => match get(row) {
                 [one] => self.text(one),
                 texts => self.text(&texts.join(",")),
             },
-            Value::Integer(get) => self.as_in_json(signed(get(row))),
-            Value::MaybeInteger(get) => self.maybe(get(row).map(signed), Self::as_in_json),
-            Value::MaybeFloat(get) => self.maybe(get(row), Self::as_in_json),
-            Value::Bool(get) => self.as_in_json(get(row)),
+            ColumnValue::Integer(get) => self.as_in_json(signed(get(row))),
+            ColumnValue::MaybeInteger(get) => self.maybe(get(row).map(signed), Self::as_in_json),
+            ColumnValue::MaybeFloat(get) => self.maybe(get(row), Self::as_in_json),
+            ColumnValue::Bool(get) => self.as_in_json(get(row)),
         }
     }
 

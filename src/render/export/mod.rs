@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 pub use columns::COLUMNS;
 pub(super) use csv::cell as csv_cell;
-pub use rows::{Column, Row, SCHEMA_VERSION, Value, rows};
+pub use rows::{ColumnValue, ExportColumn, SCHEMA_VERSION, ShapeRow, rows};
 
 use crate::render::{escape, file};
 use crate::report::Report;
@@ -74,7 +74,7 @@ fn write_rows(report: &Report, format: TableFormat, out: impl Write) -> io::Resu
     })
 }
 
-fn write_ndjson(rows: &[Row<'_>], out: impl Write) -> io::Result<()> {
+fn write_ndjson(rows: &[ShapeRow<'_>], out: impl Write) -> io::Result<()> {
     let mut out = io::BufWriter::new(out);
     for row in rows {
         escape::json(&mut out, row)?;

@@ -2,9 +2,9 @@
 
 use std::io::{self, ErrorKind, Write};
 
-use super::rows::Row;
+use super::rows::ShapeRow;
 
 /// Always an error: this build cannot write Parquet.
-pub(super) fn write_parquet(_: &[Row<'_>], _: &str, _: impl Write) -> io::Result<()> {
+pub(super) fn write_parquet(_: &[ShapeRow<'_>], _: &str, _: impl Write) -> io::Result<()> {
     Err(io::Error::new(ErrorKind::Unsupported, "built without the feature `tables`"))
 }

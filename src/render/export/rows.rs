@@ -8,37 +8,37 @@ pub const SCHEMA_VERSION: u32 = 1;
 
 /// A client, one of its request shapes, and the cost.
 #[derive(Debug, Clone, Copy)]
-pub struct Row<'a> {
+pub struct ShapeRow<'a> {
     pub client: &'a Client,
     pub shape: &'a Shape,
 }
 
 #[derive(Debug)]
-pub struct Column {
+pub struct ExportColumn {
     /// The column's name, in snake case.
     pub name: &'static str,
     /// The unit of the values; empty for text.
     pub unit: &'static str,
     /// The column's type, with a function that reads a row's value.
-    pub value: Value,
+    pub value: ColumnValue,
     /// The description in the documentation.
     pub meaning: &'static str,
 }
 
 /// A column type, with a function that reads a row's value.
 #[derive(Debug)]
-pub enum Value {
-    Text(for<'a> fn(&Row<'a>) -> &'a str),
-    MaybeText(for<'a> fn(&Row<'a>) -> Option<&'a str>),
-    MaybeTimestamp(fn(&Row<'_>) -> Option<Timestamp>),
-    Texts(for<'a> fn(&Row<'a>) -> &'a [String]),
-    Integer(fn(&Row<'_>) -> u64),
-    MaybeInteger(fn(&Row<'_>) -> Option<u64>),
-    MaybeFloat(fn(&Row<'_>) -> Option<f64>),
-    Bool(fn(&Row<'_>) -> bool),
+pub enum ColumnValue {
+    Text(for<'a> fn(&ShapeRow<'a>) -> &'a str),
+    MaybeText(for<'a> fn(&ShapeRow<'a>) -> Option<&'a str>),
+    MaybeTimestamp(fn(&ShapeRow<'_>) -> Option<Timestamp>),
+    Texts(for<'a> fn(&ShapeRow<'a>) -> &'a [String]),
+    Integer(fn(&ShapeRow<'_>) -> u64),
+    MaybeInteger(fn(&ShapeRow<'_>) -> Option<u64>),
+    MaybeFloat(fn(&ShapeRow<'_>) -> Option<f64>),
+    Bool(fn(&ShapeRow<'_>) -> bool),
 }
 
-impl Value {
+impl ColumnValue {
     /// Returns the type's name in the documentation.
     #[must_use]
     pub fn type_name(&self) -> &'static str {
@@ -63,8 +63,8 @@ impl Value {
 
 /// The rows of a report, in its order.
 #[must_use]
-pub fn rows(report: &Report) -> Vec<Row<'_>> {
-    let of = |client| move |shape| Row { client, shape };
+pub fn rows(report: &Report) -> Vec<ShapeRow<'_>> {
+    let of = |client| move |shape| ShapeRow { client, shape };
     report.clients.iter().flat_map(|client| client.shapes.iter().map(of(client))).collect()
 }
 
@@ -75,27 +75,27 @@ pub(super) fn signed(number: u64) -> i64 {
 }
 
 /// Returns the number of LISTs read from etcd. Includes LISTs with the verdict `depends` if etcd is the likely source.
-pub(super) fn etcd_lists(row: &Row<'_>) -> u64 {
+pub(super) fn etcd_lists(row: &ShapeRow<'_>) -> u64 {
     if row.etcd_answered() && row.shape.verb == "list" { row.shape.requests } else { 0 }
 }
 
 /// Returns the number of GETs read from etcd.
-pub(super) fn etcd_gets(row: &Row<'_>) -> u64 {
+pub(super) fn etcd_gets(row: &ShapeRow<'_>) -> u64 {
     if row.etcd_answered() && row.shape.verb == "get" { row.shape.requests } else { 0 }
 }
 
 /// Returns the total duration of requests read from etcd, in microseconds.
-pub(super) fn etcd_micros(row: &Row<'_>) -> u64 {
+pub(super) fn etcd_micros(row: &ShapeRow<'_>) -> u64 {
     let counted = row.etcd_answered() && !row.shape.long_running;
     row.latency().filter(|_| counted).map_or(0, |latency| latency.sum_micros)
 }
 
 /// Returns the number of LISTs whose limit the server ignored.
-pub(super) fn limit_ignored(row: &Row<'_>) -> u64 {
+pub(super) fn limit_ignored(row: &ShapeRow<'_>) -> u64 {
     if row.shape.limit == "ignored" && row.shape.verb == "list" { row.shape.requests } else { 0 }
 }
 
-impl<'a> Row<'a> {
+impl<'a> ShapeRow<'a> {
     fn etcd_answered(&self) -> bool {
         self.shape.likely.unwrap_or(self.shape.served_from) == "etcd"
     }

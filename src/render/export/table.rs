@@ -9,11 +9,11 @@ use polars::prelude::{
 };
 
 use super::columns::COLUMNS;
-use super::rows::{Column, Row, SCHEMA_VERSION, Value, signed};
+use super::rows::{ColumnValue, ExportColumn, SCHEMA_VERSION, ShapeRow, signed};
 use crate::render::escape::escaped;
 
 /// Writes the rows as Parquet. The file's metadata has the version of kubetoll and the version of the columns.
-pub(super) fn write_parquet(rows: &[Row<'_>], kubetoll: &str, out: impl Write) -> io::Result<()> {
+pub(super) fn write_parquet(rows: &[ShapeRow<'_>], kubetoll: &str, out: impl Write) -> io::Result<()> {
     let metadata = KeyValueMetadata::from_static(vec![
         ("kubetoll.rows.schema_version".to_owned(), SCHEMA_VERSION.to_string()),
         ("kubetoll.version".to_owned(), kubetoll.to_owned()),
@@ -26,36 +26,38 @@ pub(super) fn write_parquet(rows: &[Row<'_>], kubetoll: &str, out: impl Write) -
     out.flush()
 }
 
-fn table(rows: &[Row<'_>]) -> DataFrame {
+fn table(rows: &[ShapeRow<'_>]) -> DataFrame {
     let columns = COLUMNS.iter().map(|column| cells(column, rows)).collect();
     let table: PolarsResult<DataFrame> = DataFrame::new(rows.len(), columns);
     table.expect("column names are unique, and each column has a value for each row")
 }
 
-fn cells(column: &Column, rows: &[Row<'_>]) -> Cells {
+fn cells(column: &ExportColumn, rows: &[ShapeRow<'_>]) -> Cells {
     let name = column.name;
     match column.value {
-        Value::Text(get) => {
+        ColumnValue::Text(get) => {
             let texts = rows.iter().map(|row| escaped(get(row)).into_owned());
             Cells::new(name.into(), texts.collect::<Vec<String>>())
         }
-        Value::MaybeText(get) => {
+        ColumnValue::MaybeText(get) => {
             let texts = rows.iter().map(|row| get(row).map(|text| escaped(text).into_owned()));
             Cells::new(name.into(), texts.collect::<Vec<Option<String>>>())
         }
-        Value::MaybeTimestamp(get) => {
+        ColumnValue::MaybeTimestamp(get) => {
             let instants = rows.iter().map(|row| get(row).map(|at| at.to_string()));
             Cells::new(name.into(), instants.collect::<Vec<Option<String>>>())
         }
-        Value::Texts(get) => lists(name, rows.iter().map(get)),
-        Value::Integer(get) => {
+        ColumnValue::Texts(get) => lists(name, rows.iter().map(get)),
+        ColumnValue::Integer(get) => {
             Cells::new(name.into(), rows.iter().map(|row| signed(get(row))).collect::<Vec<i64>>())
         }
-        Value::MaybeInteger(get) => {
+        ColumnValue::MaybeInteger(get) => {
             Cells::new(name.into(), rows.iter().map(|row| get(row).map(signed)).collect::<Vec<Option<i64>>>())
         }
-        Value::MaybeFloat(get) => Cells::new(name.into(), rows.iter().map(get).collect::<Vec<Option<f64>>>()),
-        Value::Bool(get) => Cells::new(name.into(), rows.iter().map(get).collect::<Vec<bool>>()),
+        ColumnValue::MaybeFloat(get) => {
+            Cells::new(name.into(), rows.iter().map(get).collect::<Vec<Option<f64>>>())
+        }
+        ColumnValue::Bool(get) => Cells::new(name.into(), rows.iter().map(get).collect::<Vec<bool>>()),
     }
 }
 

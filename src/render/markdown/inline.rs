@@ -4,7 +4,7 @@
 //! stop that. GitHub does not change code spans, so a word with such marks becomes code.
 
 use crate::render::plain::escaped;
-use crate::render::prose::{Block, Line, Span, blocks};
+use crate::render::prose::{Line, ProseBlock, Span, blocks};
 
 /// Escapes a text at a position where Markdown can begin a block, such as a list.
 pub(super) fn text(text: &str) -> String {
@@ -66,12 +66,12 @@ fn is_linked(word: &str) -> bool {
 /// emojis.
 fn holds_a_name_in_colons(word: &str) -> bool {
     let mut parts = word.split(':').skip(1).peekable();
-    let mut found = false;
+    let mut has_emoji = false;
     while let Some(part) = parts.next() {
         let is_time = part.len() < 3 && part.bytes().all(|byte| byte.is_ascii_digit());
-        found |= parts.peek().is_some() && !is_time;
+        has_emoji |= parts.peek().is_some() && !is_time;
     }
-    found
+    has_emoji
 }
 
 /// Formats a code span. Its fence is longer than each run of backticks inside.
@@ -129,8 +129,8 @@ pub(super) fn prose(prose: &str) -> String {
     let blocks: Vec<String> = blocks(prose)
         .iter()
         .map(|block| match block {
-            Block::Paragraph(line) => beginning(line) + "\n",
-            Block::List(items) => items.iter().map(item).collect::<Vec<_>>().concat(),
+            ProseBlock::Paragraph(line) => beginning(line) + "\n",
+            ProseBlock::List(items) => items.iter().map(item).collect::<Vec<_>>().concat(),
         })
         .collect();
     blocks.join("\n")

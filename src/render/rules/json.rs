@@ -11,7 +11,7 @@ use crate::rules::text::TextTemplate;
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Shown<'a> {
+struct RuleJson<'a> {
     id: &'a str,
     name: &'a str,
     summary: &'a str,
@@ -24,7 +24,7 @@ struct Shown<'a> {
     severity: Option<&'static str>,
     message: &'a str,
     why: &'a str,
-    fix: BTreeMap<&'static str, Vec<Case<'a>>>,
+    fix: BTreeMap<&'static str, Vec<FixCaseJson<'a>>>,
     tradeoff: Option<&'a str>,
     quiet_for: Option<&'a str>,
     verify: Option<&'a str>,
@@ -32,7 +32,7 @@ struct Shown<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct Case<'a> {
+struct FixCaseJson<'a> {
     when: Option<&'a str>,
     text: &'a str,
 }
@@ -43,12 +43,12 @@ struct Case<'a> {
 /// Never: texts and numbers are valid JSON.
 #[must_use]
 pub fn render(rules: &[Rule]) -> String {
-    let shown: Vec<Shown<'_>> = rules.iter().map(shown).collect();
-    pretty_json(&shown) + "\n"
+    let rules: Vec<RuleJson<'_>> = rules.iter().map(rule_json).collect();
+    pretty_json(&rules) + "\n"
 }
 
-fn shown(rule: &Rule) -> Shown<'_> {
-    Shown {
+fn rule_json(rule: &Rule) -> RuleJson<'_> {
+    RuleJson {
         id: &rule.id,
         name: &rule.name,
         summary: &rule.summary,
@@ -59,7 +59,7 @@ fn shown(rule: &Rule) -> Shown<'_> {
         severity: rule.fixed_severity.map(Severity::as_str),
         message: rule.message.source(),
         why: &rule.why,
-        fix: rule.fix.iter().map(|fix| (fix.audience.as_str(), cases(fix))).collect(),
+        fix: rule.fix.iter().map(|fix| (fix.audience.as_str(), fix_cases(fix))).collect(),
         tradeoff: rule.tradeoff.as_ref().map(TextTemplate::source),
         quiet_for: rule.quiet_for.as_deref(),
         verify: rule.verify.as_ref().map(TextTemplate::source),
@@ -67,10 +67,10 @@ fn shown(rule: &Rule) -> Shown<'_> {
     }
 }
 
-fn cases(fix: &AudienceFix) -> Vec<Case<'_>> {
+fn fix_cases(fix: &AudienceFix) -> Vec<FixCaseJson<'_>> {
     let cases = fix.cases.iter();
     cases
-        .map(|(when, text)| Case {
+        .map(|(when, text)| FixCaseJson {
             when: when.as_ref().map(|when| when.source.as_str()),
             text: text.source(),
         })

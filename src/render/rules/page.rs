@@ -101,13 +101,13 @@ fn grouped(rule: &Rule) -> String {
 
 /// Splits a conditional text into a list of cases. Any other text stays one part.
 fn cases(text: &str) -> Vec<PagePart> {
-    let whole = || vec![PagePart::Prose(text.to_owned())];
+    let one_part = || vec![PagePart::Prose(text.to_owned())];
     let inside = text.trim().strip_prefix("{% if ").and_then(|text| text.strip_suffix("{% endif %}"));
-    let Some(inside) = inside.filter(|text| !text.contains("{% if ")) else { return whole() };
+    let Some(inside) = inside.filter(|text| !text.contains("{% if ")) else { return one_part() };
     let (cases, otherwise) = inside.split_once("{% else %}").unwrap_or((inside, ""));
     let mut parts = Vec::new();
     for case in cases.split("{% elif ") {
-        let Some((when, text)) = case.split_once("%}") else { return whole() };
+        let Some((when, text)) = case.split_once("%}") else { return one_part() };
         parts.push(PagePart::Case(format!("When `{}`:", when.trim()), text.trim().to_owned()));
     }
     if !otherwise.is_empty() {

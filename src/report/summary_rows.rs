@@ -7,7 +7,7 @@ use super::v1::{Case, Client, Load, Report, is_estimate};
 
 /// The content of a summary row.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Rest<'r> {
+pub enum SummaryContent<'r> {
     /// Cases with an error or a warning. If the report has none, all cases.
     Cases(&'r [Case]),
     /// Cases of severity `info`, if the report also has errors or warnings.
@@ -20,8 +20,8 @@ pub enum Rest<'r> {
 
 /// A summary row.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RestRow<'r> {
-    pub what: Rest<'r>,
+pub struct SummaryRow<'r> {
+    pub what: SummaryContent<'r>,
     /// `None` for a row without requests.
     pub load: Option<Load>,
 }
@@ -42,30 +42,30 @@ pub fn without_finding(report: &Report) -> impl Iterator<Item = &Client> {
 /// Returns the summary rows for a table that shows the first `cases` cases and the first `clients` clients without a
 /// finding.
 #[must_use]
-pub fn rest(report: &Report, cases: usize, clients: usize) -> Vec<RestRow<'_>> {
+pub fn summary_rows(report: &Report, cases: usize, clients: usize) -> Vec<SummaryRow<'_>> {
     let left = &report.cases[cases.min(report.cases.len())..];
     let is_only_info = report.cases.iter().all(|case| case.severity == "info");
     let urgent = left.iter().filter(|case| case.severity != "info").count();
     let (urgent, info) = left.split_at(if is_only_info { left.len() } else { urgent });
     let mut rows = Vec::new();
     if !urgent.is_empty() {
-        rows.push(RestRow { what: Rest::Cases(urgent), load: load_of(urgent) });
+        rows.push(SummaryRow { what: SummaryContent::Cases(urgent), load: load_of(urgent) });
     }
     if !info.is_empty() {
-        rows.push(RestRow { what: Rest::Info(info), load: load_of(info) });
+        rows.push(SummaryRow { what: SummaryContent::Info(info), load: load_of(info) });
     }
     let mut others: Vec<&Client> = without_finding(report).skip(clients).collect();
     if !others.is_empty() {
         others.sort_by_key(|client| Reverse(client.load.amount));
         let load = sum(others.iter().map(|client| &client.load));
-        rows.push(RestRow { what: Rest::Clients(others), load: Some(load) });
+        rows.push(SummaryRow { what: SummaryContent::Clients(others), load: Some(load) });
     }
     let in_cases: u64 = report.cases.iter().map(|case| case.load.amount).fold(0, u64::saturating_add);
     let with = report.clients.iter().filter(|client| !client.cases.is_empty());
     let with: u64 = with.map(|client| client.load.amount).fold(0, u64::saturating_add);
     if with > in_cases {
         let load = part(with - in_cases, report.totals.load);
-        rows.push(RestRow { what: Rest::Requests, load: Some(load) });
+        rows.push(SummaryRow { what: SummaryContent::Requests, load: Some(load) });
     }
     rows
 }

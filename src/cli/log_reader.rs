@@ -81,7 +81,7 @@ fn filter(args: &FilterArgs) -> anyhow::Result<Filter> {
 }
 
 /// The source of etcd's version.
-pub(super) struct EtcdFrom {
+pub(super) struct EtcdVersionSource {
     pub(super) from: &'static str,
     /// The versions in etcd's start lines, each with its file.
     pub(super) stated: Vec<(EtcdVersion, String)>,
@@ -90,12 +90,12 @@ pub(super) struct EtcdFrom {
 
 /// Sets etcd's version from its start lines, unless a flag sets it. The oldest version counts, because the apiserver
 /// checks all members.
-fn etcd_version(server: &mut Server, mut stated: Vec<(EtcdVersion, String)>) -> EtcdFrom {
+fn etcd_version(server: &mut Server, mut stated: Vec<(EtcdVersion, String)>) -> EtcdVersionSource {
     stated.sort_unstable();
     stated.dedup();
     let mut notes = Vec::new();
     let (Some((oldest, first)), Some((newest, last))) = (stated.first(), stated.last()) else {
-        return EtcdFrom { from: "as given", stated, notes };
+        return EtcdVersionSource { from: "as given", stated, notes };
     };
     let from = if let Some(given) = server.etcd {
         if given.supports_request_watch_progress() != oldest.supports_request_watch_progress() {
@@ -113,11 +113,11 @@ fn etcd_version(server: &mut Server, mut stated: Vec<(EtcdVersion, String)>) -> 
         server.etcd = Some(*oldest);
         "a start line in its log states it"
     };
-    EtcdFrom { from, stated, notes }
+    EtcdVersionSource { from, stated, notes }
 }
 
-/// One run over the logs.
-pub(super) struct Run<'a> {
+/// Reads the logs of a run.
+pub(super) struct LogReader<'a> {
     pub(super) args: &'a JudgeArgs,
     pub(super) settings: Settings,
     pub(super) sources: Sources,
@@ -125,20 +125,20 @@ pub(super) struct Run<'a> {
 }
 
 /// The ledger of a run, and the detected server.
-pub(super) struct Found {
+pub(super) struct DetectedServer {
     pub(super) version: Inferred,
-    pub(super) etcd: EtcdFrom,
+    pub(super) etcd: EtcdVersionSource,
     pub(super) notes: Vec<String>,
 }
 
-impl Run<'_> {
+impl LogReader<'_> {
     /// Reads the logs. If they show several versions, reads them again to judge each request by the version at its
     /// time. `etcd` has the versions in etcd's own log.
     pub(super) fn read(
         &mut self,
-        known: Option<KubeVersion>,
+        given_version: Option<KubeVersion>,
         mut etcd: Vec<(EtcdVersion, String)>,
-    ) -> anyhow::Result<(Ledger, Found)> {
+    ) -> anyhow::Result<(Ledger, DetectedServer)> {
         let mut ledger = self.pass(&ServerTimeline::always(self.server.version))?;
         let list = &self.sources.list;
         let file = |source: u32| {
@@ -147,7 +147,7 @@ impl Run<'_> {
         };
         etcd.extend(ledger.versions.etcd().map(|(version, source)| (version, file(source))));
         let etcd = etcd_version(&mut self.server, etcd);
-        let mut version = Inferred::infer(&mut ledger, &self.server, known, &file);
+        let mut version = Inferred::infer(&mut ledger, &self.server, given_version, &file);
         let best = version.version;
         let mut notes = server::notes(&self.server, best);
         notes.append(&mut version.notes);
@@ -155,7 +155,7 @@ impl Run<'_> {
             notes.push(format!("Kubernetes {best} is older than 1.19; kubetoll judges it as 1.19"));
         }
         if version.judge_as_one_if_alike() {
-            return Ok((ledger, Found { version, etcd, notes }));
+            return Ok((ledger, DetectedServer { version, etcd, notes }));
         }
         if !can_be_read_again(list) {
             notes.push(format!(
@@ -163,11 +163,11 @@ impl Run<'_> {
                  request by the version at its time or of its file"
             ));
             version.judge_as_one();
-            return Ok((ledger, Found { version, etcd, notes }));
+            return Ok((ledger, DetectedServer { version, etcd, notes }));
         }
         // Drop the first ledger, because two ledgers need twice the memory.
         drop(ledger);
-        Ok((self.pass(&version.timeline)?, Found { version, etcd, notes }))
+        Ok((self.pass(&version.timeline)?, DetectedServer { version, etcd, notes }))
     }
 
     pub(super) fn pass(&self, timeline: &ServerTimeline) -> anyhow::Result<Ledger> {
@@ -192,9 +192,10 @@ impl Run<'_> {
             })
         };
         let paths = self.args.logs.all();
-        let silent: Vec<&PathBuf> = paths::silent(&paths, &self.sources, holds_none).collect();
+        let without_content: Vec<&PathBuf> =
+            paths::without_content(&paths, &self.sources, holds_none).collect();
         let mut messages: Vec<String> =
-            silent.iter().map(|given| self.nothing_in(given, ledger, paths.len() == 1)).collect();
+            without_content.iter().map(|given| self.nothing_in(given, ledger, paths.len() == 1)).collect();
         if !messages.is_empty() {
             let damaged = ledger.input.damaged.iter();
             let long =
@@ -238,10 +239,10 @@ fn skipped(ledger: &Ledger, is_empty: bool) -> String {
         count => format!("{count} lines are {what}"),
     });
     let streams = input.damaged.values().map(|(damage, _)| damage.as_str().to_owned());
-    let found: Vec<String> = lines.chain(streams).collect();
-    match &*found {
+    let content: Vec<String> = lines.chain(streams).collect();
+    match &*content {
         [] if is_empty => " (it is empty)".to_owned(),
         [] => String::new(),
-        found => format!(" ({})", found.join(", ")),
+        content => format!(" ({})", content.join(", ")),
     }
 }

@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use super::advice::ClientRole;
 use super::context::Context;
-use super::load::{Loads, Ties, rank};
-use super::minutes::Minutes;
+use super::load::{Loads, TieBreakers, rank};
+use super::minutes::ResourceTimelines;
 use super::server_log::{flows, items};
-use super::sums::{Sums, Times, distinct, latency, observed, statuses, sum_observed, sum_statuses};
+use super::sums::{
+    RequestsOverTime, Sums, distinct, latency, observed, statuses, sum_observed, sum_statuses,
+};
 use super::text_cache::TextCache;
 use super::{advice, cost, patterns, v1};
 use crate::apiserver::{LimitVerdict, ServedFrom};
@@ -20,7 +22,7 @@ use crate::k8s::{Scope, Verb, timestamp};
 use crate::ledger::{Exemplar, Merge, Row};
 use crate::patterns::Pattern;
 
-pub(super) struct Builder<'a> {
+pub(super) struct ClientConverter<'a> {
     pub(super) context: &'a Context<'a>,
     pub(super) received_only: bool,
     pub(super) cost_context: cost::CostContext<'a>,
@@ -29,7 +31,7 @@ pub(super) struct Builder<'a> {
     pub(super) texts: TextCache,
 }
 
-impl Builder<'_> {
+impl ClientConverter<'_> {
     pub(super) fn client(&self, summary: ClientSummary) -> (v1::Client, Sums) {
         let (identity, kind) = (summary.identity(), summary.kind());
         let impersonated_by = summary.impersonated_by().map(str::to_owned);
@@ -37,7 +39,7 @@ impl Builder<'_> {
             .service_account()
             .map(|(namespace, name)| v1::ServiceAccount { namespace: namespace.into(), name: name.into() });
         let mut by_product: BTreeMap<&str, u64> = BTreeMap::new();
-        for one in summary.entries.values().flat_map(|entry| &entry.rows) {
+        for one in summary.entries.values().flat_map(|shape| &shape.rows) {
             *by_product.entry(&one.product).or_default() += one.row.requests(self.received_only);
         }
         let jobs: BTreeMap<String, Job> =
@@ -52,9 +54,9 @@ impl Builder<'_> {
             .collect();
         user_agents.sort_by(|a, b| (Reverse(a.requests), &a.product).cmp(&(Reverse(b.requests), &b.product)));
         let mut sums = Sums { costs: cost::Costs::new(self.context.inventory), ..Sums::default() };
-        let mut minutes = Minutes::default();
-        let shape = |(key, entry): (Arc<ShapeKey>, ShapeSummary)| {
-            self.shape(&key, entry, &mut sums, &mut minutes, &jobs)
+        let mut minutes = ResourceTimelines::default();
+        let shape = |(key, shape_summary): (Arc<ShapeKey>, ShapeSummary)| {
+            self.shape(&key, shape_summary, &mut sums, &mut minutes, &jobs)
         };
         let room = if self.context.detail.has_all_shapes() { summary.entries.len() } else { 0 };
         let mut shapes: Vec<v1::Shape> = Vec::with_capacity(room);
@@ -68,8 +70,9 @@ impl Builder<'_> {
             let ignored = is_list && shape.limit == "ignored";
             let requests = shape.requests;
             let of = |is_wanted: bool| if is_wanted { requests } else { 0 };
-            let ties = Ties { etcd_lists: of(from_etcd), limit_ignored: of(ignored), requests };
-            rank(RequestLoad { amount: shape.load.amount, ..RequestLoad::default() }, ties)
+            let tie_breakers =
+                TieBreakers { etcd_lists: of(from_etcd), limit_ignored: of(ignored), requests };
+            rank(RequestLoad { amount: shape.load.amount, ..RequestLoad::default() }, tie_breakers)
         });
         let client = v1::Client {
             identity,
@@ -99,13 +102,13 @@ impl Builder<'_> {
     fn shape(
         &self,
         key: &ShapeKey,
-        mut entry: ShapeSummary,
+        mut summary: ShapeSummary,
         sums: &mut Sums,
-        minutes: &mut Minutes,
+        minutes: &mut ResourceTimelines,
         jobs: &BTreeMap<String, Job>,
     ) -> Option<v1::Shape> {
-        let (observed, certainty) = (observed(entry.agreement), entry.certainty());
-        let summed = self.summed(key, &mut entry);
+        let (observed, certainty) = (observed(summary.agreement), summary.certainty());
+        let summed = self.summed(key, &mut summary);
         let ShapeSums { requests, open, row, times, products, pattern, costs, load } = summed;
         sums.unfinished += row.received.saturating_sub(requests);
         if requests == 0 {
@@ -129,10 +132,10 @@ impl Builder<'_> {
                 Some(Verb::Get) => counts.etcd_gets += requests,
                 _ => {}
             }
-            let micros = if entry.long_running { 0 } else { row.latency.sum() };
+            let micros = if summary.long_running { 0 } else { row.latency.sum() };
             counts.etcd_micros = counts.etcd_micros.saturating_add(micros);
         }
-        if !entry.long_running {
+        if !summary.long_running {
             sums.latency.merge_from(&row.latency);
             sums.add_first_not_long_running(row.span.map(|span| span.0));
         }
@@ -142,27 +145,27 @@ impl Builder<'_> {
         sums.add_load(load);
         let rate = times.rate(row.span);
         minutes.add(key, requests, times);
-        let is_costly = requests > 0 && !entry.long_running && key.is_costly();
+        let is_costly = requests > 0 && !summary.long_running && key.is_costly();
         if !is_costly && observed.contradict == 0 && !self.context.detail.has_all_shapes() {
             return None;
         }
         let (flows, item_counts) = (flows(row.rare().flows.as_deref()), row.rare().items);
         let part = ShapeCost {
             requests,
-            work: entry.work.as_deref(),
+            work: summary.work.as_deref(),
             cost: costs.sum.as_ref(),
             items: item_counts,
-            page_limit: entry.page_limit(),
+            page_limit: summary.page_limit(),
         };
         let cost = self.texts.cost(&CostBasis::new(std::iter::once(part)), self.cost_context);
         let ignored_parameters: Vec<String> =
             row.rare().unknown_keys.iter().map(|key| String::from(&**key)).collect();
         let (latency, histogram) = (latency(&row.latency), v1::Histogram(row.latency.into_buckets()));
         let mut examples = row.exemplars.as_slice().iter().map(|exemplar| self.example(exemplar));
-        let role = ClientRole::from_jobs(&entry, products.iter().filter_map(|product| jobs.get(product)));
+        let role = ClientRole::from_jobs(&summary, products.iter().filter_map(|product| jobs.get(product)));
         let misspelled = advice::misspelled(&ignored_parameters, &key.misspelled);
         let advice = misspelled.map(v1::Shared::from).or_else(|| {
-            self.texts.advice(entry.verdict?.reason, key.verb?, key.kube_version, role, self.context)
+            self.texts.advice(summary.verdict?.reason, key.verb?, key.kube_version, role, self.context)
         });
         Some(v1::Shape {
             is_costly,
@@ -178,7 +181,7 @@ impl Builder<'_> {
             rejected: key.rejected,
             reason: key.reason,
             certainty: certainty.as_str(),
-            explanation: entry
+            explanation: summary
                 .verdict
                 .map_or("Request shapes beyond the limit per client.", |v| v.reason.sentence()),
             advice,
@@ -189,7 +192,7 @@ impl Builder<'_> {
             etcd_writes: load.etcd_writes,
             load: self.loads.to_v1(load),
             events: row.events,
-            long_running: entry.long_running,
+            long_running: summary.long_running,
             latency,
             histogram,
             rate,
@@ -206,9 +209,9 @@ impl Builder<'_> {
         })
     }
 
-    fn summed(&self, key: &ShapeKey, entry: &mut ShapeSummary) -> ShapeSums {
-        let rows = std::mem::take(&mut entry.rows);
-        let load = |one: &ProductRow| self.measure.load(key, entry, &one.row, one.cost.as_deref());
+    fn summed(&self, key: &ShapeKey, summary: &mut ShapeSummary) -> ShapeSums {
+        let rows = std::mem::take(&mut summary.rows);
+        let load = |one: &ProductRow| self.measure.load(key, summary, &one.row, one.cost.as_deref());
         ShapeSums::from_rows(rows, self.received_only, load)
     }
 
@@ -231,7 +234,7 @@ struct ShapeSums {
     requests: u64,
     open: u64,
     row: Box<Row>,
-    times: Times,
+    times: RequestsOverTime,
     products: Vec<String>,
     pattern: Option<Box<Pattern>>,
     costs: cost::Costs,
@@ -250,7 +253,7 @@ impl ShapeSums {
             load: load(&one),
             requests: one.row.requests(received_only),
             open: one.row.open(),
-            times: Times::new(one.row.take_times(received_only)),
+            times: RequestsOverTime::new(one.row.take_times(received_only)),
             row: one.row,
             products: vec![one.product],
             pattern: one.pattern,
