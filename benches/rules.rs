@@ -74,19 +74,19 @@ fn rules(criterion: &mut Criterion) {
     let ledger = ledger();
     let patterns = Patterns::new(ledger.histories, false);
     let servers = std::slice::from_ref(&server);
-    let accounts =
+    let judged_clients =
         JudgedClients::new(ledger.clients, patterns, servers, &server, Doubt::default(), false, None);
-    let rows: usize = accounts
+    let rows: usize = judged_clients
         .clients
         .iter()
-        .flat_map(|account| account.entries.values())
-        .map(|entry| entry.rows.len())
+        .flat_map(|client| client.shapes.values())
+        .map(|shape_summary| shape_summary.rows.len())
         .sum();
     assert_eq!(rows, CLIENTS * SHAPES);
     criterion.bench_function("rules: judge 100,000 rows by all of them", |bencher| {
-        bencher.iter(|| black_box(judge(&accounts, &ledger.input, &rules, &[])));
+        bencher.iter(|| black_box(judge(&judged_clients, &ledger.input, &rules, &[])));
     });
-    let quick = judge(&accounts, &ledger.input, &rules, &[]);
+    let quick = judge(&judged_clients, &ledger.input, &rules, &[]);
     println!("{} findings, conditions run {} times", quick.findings.len(), quick.runs);
 }
 

@@ -24,7 +24,7 @@ use serde_json::json;
 const VERSION: KubeVersion = KubeVersion::new(30, 4);
 
 /// The judged clients of a log, and its input counts.
-fn accounts(log: &str) -> (JudgedClients, InputCounts) {
+fn judged_clients(log: &str) -> (JudgedClients, InputCounts) {
     let settings = Settings::default();
     let timeline = ServerTimeline::always(VERSION);
     let shared = Shared::new(&settings, &timeline, &[]);
@@ -106,10 +106,10 @@ type Found = BTreeSet<(String, String, usize, Vec<String>, String)>;
 fn naively(judged: &JudgedClients, rules: &[Rule]) -> Found {
     let whole = ClientTotals::new(judged);
     let mut all: Vec<(usize, RowFacts<'_>)> = Vec::new();
-    for (index, account) in judged.clients.iter().enumerate() {
-        for (key, entry) in &account.entries {
-            let rows = entry.rows.iter();
-            all.extend(rows.map(|one| (index, RowFacts::new(judged, account, (key, entry), one))));
+    for (index, client) in judged.clients.iter().enumerate() {
+        for (key, shape_summary) in &client.shapes {
+            let rows = shape_summary.rows.iter();
+            all.extend(rows.map(|one| (index, RowFacts::new(judged, client, (key, shape_summary), one))));
         }
     }
     let mut found = Found::new();
@@ -131,8 +131,8 @@ fn naively(judged: &JudgedClients, rules: &[Rule]) -> Found {
                 groups.entry((*index, parts)).or_default().push(facts);
             }
         }
-        for ((account, _), rows) in groups {
-            let group = RowGroup::new(rows, account, &whole);
+        for ((client, _), rows) in groups {
+            let group = RowGroup::new(rows, client, &whole);
             if group.requests() == 0 {
                 continue;
             }
@@ -160,7 +160,7 @@ fn naively(judged: &JudgedClients, rules: &[Rule]) -> Found {
                 found.insert((
                     rule.id.clone(),
                     severity.to_string(),
-                    account,
+                    client,
                     key,
                     group.requests().to_string(),
                 ));
@@ -180,7 +180,7 @@ fn cached_conditions_equal_uncached_evaluation() {
             all.push_str(&fs::read_to_string(fires).expect("a log"));
         }
     }
-    let (judged, input) = accounts(&all);
+    let (judged, input) = judged_clients(&all);
     let rules = RuleSet::embedded().rules;
     let results = judge(&judged, &input, &rules, &[]);
     assert_eq!(results.failures, Vec::<String>::new());
@@ -228,7 +228,7 @@ fn cel_runs_once_for_each_combination_of_facts() {
             requests.push(Request { at: 0, user, agent: "a/1", verb, uri, code: 200, millis: 1 });
         }
     }
-    let (judged, input) = accounts(&events(&requests));
+    let (judged, input) = judged_clients(&events(&requests));
     let runs = |matches: &str, level: &str| {
         let judged = judge(&judged, &input, &[everything("[client, resource]", matches, level)], &[]);
         (judged.runs, judged.findings.len())
@@ -292,7 +292,7 @@ fn statistics_are_those_of_the_log() {
         code: 200,
         millis: 1,
     });
-    let (judged, input) = accounts(&events(&requests));
+    let (judged, input) = judged_clients(&events(&requests));
     let stats = |matches: &str| -> HashMap<String, serde_json::Value> {
         let judged = judge(&judged, &input, &[everything("[client, resource]", matches, "true")], &[]);
         assert_eq!(judged.findings.len(), 1, "{matches}");
@@ -370,7 +370,7 @@ fn deprecated_apis_are_counted_with_their_release() {
         event(3, json!({})),
     ]
     .join("\n");
-    let (judged, input) = accounts(&log);
+    let (judged, input) = judged_clients(&log);
     let rule = everything("[client]", "true", "stats.deprecated > 0");
     let judged = judge(&judged, &input, &[rule], &[]);
     let stats = &judged.findings[0].stats;
@@ -385,7 +385,7 @@ fn deprecated_apis_are_counted_with_their_release() {
 fn failed_conditions_are_reported_and_give_no_finding() {
     let requests =
         [Request { at: 0, user: "u", agent: "a/1", verb: "list", uri: "/api/v1/pods", code: 200, millis: 1 }];
-    let (judged, input) = accounts(&events(&requests));
+    let (judged, input) = judged_clients(&events(&requests));
     let judged = judge(&judged, &input, &[everything("[client]", "true", "10 / stats.writes > 1")], &[]);
     assert!(judged.findings.is_empty());
     assert_eq!(judged.failures.len(), 1, "{:?}", judged.failures);

@@ -60,7 +60,7 @@ pub struct ClientSummary {
     /// The products of its user agents, by name.
     pub agents: BTreeMap<String, Agent>,
     /// The client's request shapes. Clients with equal shapes share the keys.
-    pub entries: BTreeMap<Arc<ShapeKey>, ShapeSummary>,
+    pub shapes: BTreeMap<Arc<ShapeKey>, ShapeSummary>,
 }
 
 impl ClientSummary {

@@ -21,8 +21,8 @@ pub(super) fn match_slow_reads<'a>(
     ranges: impl Iterator<Item = &'a SlowRange>,
 ) -> Matched {
     let (matched, mut of_rows) = under_way(ranges, lists_under_way(clients));
-    let entries = clients.iter_mut().flat_map(|client| client.entries.values_mut());
-    for (index, one) in entries.flat_map(|entry| &mut entry.rows).enumerate() {
+    let shapes = clients.iter_mut().flat_map(|client| client.shapes.values_mut());
+    for (index, one) in shapes.flat_map(|shape_summary| &mut shape_summary.rows).enumerate() {
         one.slow_reads = of_rows.remove(&index).unwrap_or_default().into();
     }
     matched
@@ -31,15 +31,15 @@ pub(super) fn match_slow_reads<'a>(
 /// The LISTs that may have read a collection from etcd, one by one. They come from instances with a history, and
 /// from the costliest requests of each row.
 fn lists_under_way(clients: &[ClientSummary]) -> impl Iterator<Item = ListUnderWay<'_>> {
-    let rows = clients
-        .iter()
-        .enumerate()
-        .flat_map(|(index, client)| rows(client).map(move |(key, entry, one)| (index, key, entry, one)));
+    let rows = clients.iter().enumerate().flat_map(|(index, client)| {
+        rows(client).map(move |(key, shape_summary, one)| (index, key, shape_summary, one))
+    });
     // Enumerate before the filter, because the index counts all rows.
-    let readers = rows.enumerate().filter(|(_, (_, key, entry, _))| entry.may_read_collection(key));
-    readers.flat_map(|(row, (client, key, entry, one))| {
+    let readers =
+        rows.enumerate().filter(|(_, (_, key, shape_summary, _))| shape_summary.may_read_collection(key));
+    readers.flat_map(|(row, (client, key, shape_summary, one))| {
         let resource = key.resource.as_deref().unwrap_or_default();
-        let options = entry.request_shape.as_ref().map(|shape| shape.options);
+        let options = shape_summary.request_shape.as_ref().map(|shape| shape.options);
         let limit = options.map(|options| options.limit);
         let selects = options.is_some_and(|options| {
             [options.label_selector, options.field_selector].contains(&Selector::Some)
@@ -65,8 +65,10 @@ fn lists_under_way(clients: &[ClientSummary]) -> impl Iterator<Item = ListUnderW
 }
 
 fn rows(client: &ClientSummary) -> impl Iterator<Item = (&ShapeKey, &ShapeSummary, &ProductRow)> {
-    let entries = client.entries.iter();
-    entries.flat_map(|(key, entry)| entry.rows.iter().map(move |one| (&**key, entry, one)))
+    let shapes = client.shapes.iter();
+    shapes.flat_map(|(key, shape_summary)| {
+        shape_summary.rows.iter().map(move |one| (&**key, shape_summary, one))
+    })
 }
 
 fn listed(exemplar: &Exemplar) -> Option<ListInterval> {

@@ -53,8 +53,8 @@ pub(super) fn match_events(clients: &mut [ClientSummary]) {
     };
     for client in &*clients {
         let Some(name) = own(client) else { continue };
-        for (key, entry) in &client.entries {
-            let spare: u64 = entry.rows.iter().map(spare).sum();
+        for (key, shape_summary) in &client.shapes {
+            let spare: u64 = shape_summary.rows.iter().map(spare).sum();
             *spares.entry((name.clone(), shape_id(key))).or_default() += spare;
         }
     }
@@ -63,9 +63,9 @@ pub(super) fn match_events(clients: &mut [ClientSummary]) {
         let mut members = members.clone();
         members.sort_by(|a, b| clients[*a].key.cmp(&clients[*b].key));
         for at in members {
-            for (key, entry) in &mut clients[at].entries {
+            for (key, shape_summary) in &mut clients[at].shapes {
                 let Some(left) = spares.get_mut(&(name.clone(), shape_id(key))) else { continue };
-                for one in &mut entry.rows {
+                for one in &mut shape_summary.rows {
                     let moved = missing(one).min(*left);
                     one.row.received += moved;
                     one.row.events += moved;
@@ -79,16 +79,16 @@ pub(super) fn match_events(clients: &mut [ClientSummary]) {
     }
     for client in clients {
         let Some(name) = own(client) else { continue };
-        for (key, entry) in &mut client.entries {
+        for (key, shape_summary) in &mut client.shapes {
             let Some(taken) = taken.get_mut(&(name.clone(), shape_id(key))) else { continue };
-            for one in &mut entry.rows {
+            for one in &mut shape_summary.rows {
                 let moved = spare(one).min(*taken);
                 one.row.received -= moved;
                 one.row.events -= moved;
                 *taken -= moved;
             }
-            entry.rows.retain(|one| one.row.events > 0);
+            shape_summary.rows.retain(|one| one.row.events > 0);
         }
-        client.entries.retain(|_, entry| !entry.rows.is_empty());
+        client.shapes.retain(|_, shape_summary| !shape_summary.rows.is_empty());
     }
 }

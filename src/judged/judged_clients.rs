@@ -167,9 +167,9 @@ impl JudgedClients {
         });
         let mut summaries: Vec<ClientSummary> = summaries.collect();
         impersonation::match_events(&mut summaries);
-        summaries.retain(|client| !client.entries.is_empty());
+        summaries.retain(|client| !client.shapes.is_empty());
         judged.clients = summaries;
-        for key in judged.clients.iter().flat_map(|client| client.entries.keys()) {
+        for key in judged.clients.iter().flat_map(|client| client.shapes.keys()) {
             if let (Some(Scope::Namespace), Some(resource)) = (key.scope, &key.resource)
                 && !judged.namespaced.contains(&**resource)
             {
@@ -186,8 +186,8 @@ impl JudgedClients {
 
     /// The number of requests of a shape.
     #[must_use]
-    pub fn requests_of(&self, entry: &ShapeSummary) -> u64 {
-        entry.rows.iter().map(|one| self.requests(&one.row)).sum()
+    pub fn requests_of(&self, shape_summary: &ShapeSummary) -> u64 {
+        shape_summary.rows.iter().map(|one| self.requests(&one.row)).sum()
     }
 
     /// The number of requests of a row.
@@ -200,9 +200,9 @@ impl JudgedClients {
     #[must_use]
     pub fn load_of(&self, client: &ClientSummary) -> RequestLoad {
         let mut load = RequestLoad::default();
-        for (key, entry) in &client.entries {
-            for one in &entry.rows {
-                load.add(self.measure.load(key, entry, &one.row, one.cost.as_deref()));
+        for (key, shape_summary) in &client.shapes {
+            for one in &shape_summary.rows {
+                load.add(self.measure.load(key, shape_summary, &one.row, one.cost.as_deref()));
             }
         }
         load
@@ -230,7 +230,7 @@ impl JudgedClients {
             workloads: client.workloads,
             namespaces: client.namespaces,
             agents: BTreeMap::new(),
-            entries: BTreeMap::new(),
+            shapes: BTreeMap::new(),
         };
         let (products, other_products) = client.products.into_parts();
         let mut products: Vec<(Box<str>, Product)> = products;
@@ -269,7 +269,7 @@ impl JudgedClients {
                 // Pagination only affects costs.
                 let pagination = Pagination::default();
                 for (row_key, one) in rows {
-                    self.add_row(&mut summary.entries, row_key, one, measures, &pagination);
+                    self.add_row(&mut summary.shapes, row_key, one, measures, &pagination);
                 }
                 continue;
             }
@@ -279,7 +279,7 @@ impl JudgedClients {
                 Some((row_key.as_ref()?, one, served))
             }));
             for (row_key, one) in rows {
-                self.add_row(&mut summary.entries, row_key, one, measures, &pagination);
+                self.add_row(&mut summary.shapes, row_key, one, measures, &pagination);
             }
         }
         summary
@@ -288,27 +288,31 @@ impl JudgedClients {
     /// Adds a row to the summary of its shape. A `row_key` of `None` is the overflow row.
     fn add_row(
         &self,
-        entries: &mut BTreeMap<Arc<ShapeKey>, ShapeSummary>,
+        shapes: &mut BTreeMap<Arc<ShapeKey>, ShapeSummary>,
         row_key: Option<RowKey>,
         mut one: ProductRow,
         measures: &Measures<'_>,
         pagination: &Pagination,
     ) {
         let (row, requests) = (&one.row, self.requests(&one.row));
-        let (key, entry, agreement) = if let Some(row_key) = row_key {
+        let (key, shape_summary, agreement) = if let Some(row_key) = row_key {
             self.shape_summary(measures, row_key, row, requests, pagination)
         } else {
-            let entry = ShapeSummary {
+            let shape_summary = ShapeSummary {
                 work: measures.prices.map(|_| Box::new(Work::UNKNOWN)),
                 ..ShapeSummary::folded()
             };
             let key = Arc::new(ShapeKey::folded(self.server.version));
-            (key, entry, Agreement { measured: row.rare().observed.measured(), ..Agreement::default() })
+            (
+                key,
+                shape_summary,
+                Agreement { measured: row.rare().observed.measured(), ..Agreement::default() },
+            )
         };
-        if !entry.may_read_collection(&key) {
+        if !shape_summary.may_read_collection(&key) {
             one.lists = Vec::new();
         }
-        let work = entry.work.clone();
+        let work = shape_summary.work.clone();
         if let (Some(pattern), Some(work)) = (&mut one.pattern, &work) {
             pattern.herds.set_cost(work.list_cost());
         }
@@ -316,8 +320,8 @@ impl JudgedClients {
             self.price(&mut one, work);
         }
         one.agreement = agreement;
-        let (certainty, long_running) = (entry.certainty, entry.long_running);
-        let own = entries.entry(key).or_insert(entry);
+        let (certainty, long_running) = (shape_summary.certainty, shape_summary.long_running);
+        let own = shapes.entry(key).or_insert(shape_summary);
         // A shape may hold refused requests, which are not long-running, and others.
         own.long_running |= long_running;
         own.agreement.merge(agreement);
@@ -373,7 +377,7 @@ impl JudgedClients {
                 pagination.pages_of(&row_key).filter(|_| reads_several_pages(&shape.options, &verdict));
             Box::new(pages.map_or(work, |(lists, pages)| work.as_page(lists, pages)))
         });
-        let entry = ShapeSummary {
+        let shape_summary = ShapeSummary {
             verdict: Some(verdict),
             certainty: (requests > 0, certainty),
             // A refused request never becomes long-running: its duration is work and not a lifetime.
@@ -383,6 +387,6 @@ impl JudgedClients {
             rows: Vec::new(),
             request_shape: Some(row_key.shape),
         };
-        (key, entry, agreement)
+        (key, shape_summary, agreement)
     }
 }

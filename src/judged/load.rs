@@ -60,10 +60,16 @@ impl RequestLoad {
 impl Measure {
     /// The load of a row.
     #[must_use]
-    pub fn load(self, key: &ShapeKey, entry: &ShapeSummary, row: &Row, cost: Option<&Cost>) -> RequestLoad {
-        let etcd_writes = self.etcd_writes(key, entry, row);
+    pub fn load(
+        self,
+        key: &ShapeKey,
+        shape_summary: &ShapeSummary,
+        row: &Row,
+        cost: Option<&Cost>,
+    ) -> RequestLoad {
+        let etcd_writes = self.etcd_writes(key, shape_summary, row);
         match self.unit {
-            LoadUnit::RequestMicros if entry.long_running => {
+            LoadUnit::RequestMicros if shape_summary.long_running => {
                 RequestLoad { etcd_writes, ..RequestLoad::default() }
             }
             LoadUnit::RequestMicros => {
@@ -82,8 +88,8 @@ impl Measure {
     /// subresources. Requests with a 4xx or 5xx status and dry runs (`dryRun=All`) do not count. A DELETECOLLECTION
     /// counts as one write, because the log does not show how many objects it deleted.
     #[must_use]
-    pub fn etcd_writes(self, key: &ShapeKey, entry: &ShapeSummary, row: &Row) -> u64 {
-        let is_dry_run = entry.request_shape.as_ref().is_some_and(|shape| shape.options.dry_run);
+    pub fn etcd_writes(self, key: &ShapeKey, shape_summary: &ShapeSummary, row: &Row) -> u64 {
+        let is_dry_run = shape_summary.request_shape.as_ref().is_some_and(|shape| shape.options.dry_run);
         if key.served_from != ServedFrom::Write || is_dry_run {
             return 0;
         }

@@ -130,7 +130,7 @@ fn share_out(cases: &mut [(Case, Vec<&RowFacts<'_>>)], judged_clients: &JudgedCl
 }
 
 fn load_of(facts: &RowFacts<'_>, judged_clients: &JudgedClients) -> RequestLoad {
-    judged_clients.measure.load(facts.key, facts.entry, facts.row, facts.cost)
+    judged_clients.measure.load(facts.key, facts.shape_summary, facts.row, facts.cost)
 }
 
 fn on_input(at: usize, hit: &HitRef<'_, '_>) -> Case {

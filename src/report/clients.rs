@@ -39,7 +39,7 @@ impl ClientConverter<'_> {
             .service_account()
             .map(|(namespace, name)| v1::ServiceAccount { namespace: namespace.into(), name: name.into() });
         let mut by_product: BTreeMap<&str, u64> = BTreeMap::new();
-        for one in summary.entries.values().flat_map(|shape| &shape.rows) {
+        for one in summary.shapes.values().flat_map(|shape| &shape.rows) {
             *by_product.entry(&one.product).or_default() += one.row.requests(self.received_only);
         }
         let jobs: BTreeMap<String, Job> =
@@ -58,9 +58,9 @@ impl ClientConverter<'_> {
         let shape = |(key, shape_summary): (Arc<ShapeKey>, ShapeSummary)| {
             self.shape(&key, shape_summary, &mut sums, &mut minutes, &jobs)
         };
-        let room = if self.context.detail.has_all_shapes() { summary.entries.len() } else { 0 };
+        let room = if self.context.detail.has_all_shapes() { summary.shapes.len() } else { 0 };
         let mut shapes: Vec<v1::Shape> = Vec::with_capacity(room);
-        shapes.extend(summary.entries.into_iter().filter_map(shape));
+        shapes.extend(summary.shapes.into_iter().filter_map(shape));
         minutes.add_to(&mut sums.times);
         sums.by_verb.add_to(&mut sums.counts.by_verb);
         sums.by_served_from.add_to(&mut sums.counts.by_served_from);

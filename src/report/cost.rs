@@ -63,8 +63,11 @@ pub(super) struct CostContext<'a> {
 
 impl<'a> CostContext<'a> {
     pub(super) fn new(inventory: Option<&'a Inventory>, judged_clients: &JudgedClients) -> Self {
-        let rows =
-            judged_clients.clients.iter().flat_map(|summary| summary.entries.values()).flat_map(|e| &e.rows);
+        let rows = judged_clients
+            .clients
+            .iter()
+            .flat_map(|summary| summary.shapes.values())
+            .flat_map(|shape| &shape.rows);
         let costs = rows.filter_map(|one| one.cost.as_deref());
         Self { inventory, unit: Unit::for_costs(costs, inventory.is_some_and(Inventory::has_sizes)) }
     }
@@ -159,7 +162,7 @@ fn sum(sum: cost::Sum) -> v1::Amount {
 pub(super) fn inventory(inventory: &Inventory, judged_clients: &JudgedClients) -> v1::Inventory {
     let prices = Prices { inventory, nodes_in_log: judged_clients.nodes };
     let mut lacks: BTreeMap<&str, (bool, u64)> = BTreeMap::new();
-    let shapes = judged_clients.clients.iter().flat_map(|summary| &summary.entries);
+    let shapes = judged_clients.clients.iter().flat_map(|summary| &summary.shapes);
     for (key, shape) in shapes {
         let Some(resource) = &key.resource else { continue };
         for cost in shape.rows.iter().filter_map(|one| one.cost.as_deref()) {

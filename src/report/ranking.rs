@@ -43,7 +43,7 @@ pub(super) fn positions(judged_clients: &JudgedClients) -> Vec<usize> {
 /// Returns the sort keys for clients with equal load.
 fn tie_breakers(judged_clients: &JudgedClients, summary: &ClientSummary) -> TieBreakers {
     let mut tie_breakers = TieBreakers::default();
-    for (key, shape) in &summary.entries {
+    for (key, shape) in &summary.shapes {
         let requests = judged_clients.requests_of(shape);
         tie_breakers.requests += requests;
         if key.verb == Some(Verb::List) {

@@ -29,7 +29,7 @@ pub struct RowFacts<'a> {
     pub client: &'a ClientSummary,
     pub key: &'a ShapeKey,
     /// The summary of the shape: its verdict and its rows.
-    pub entry: &'a ShapeSummary,
+    pub shape_summary: &'a ShapeSummary,
     pub product: &'a str,
     pub row: &'a Row,
     pub requests: u64,
@@ -55,14 +55,14 @@ impl<'a> RowFacts<'a> {
     pub fn new(
         judged: &'a JudgedClients,
         client: &'a ClientSummary,
-        (key, entry): (&'a ShapeKey, &'a ShapeSummary),
+        (key, shape_summary): (&'a ShapeKey, &'a ShapeSummary),
         one: &'a ProductRow,
     ) -> Self {
         Self {
             judged,
             client,
             key,
-            entry,
+            shape_summary,
             product: &one.product,
             row: &one.row,
             requests: judged.requests(&one.row),
@@ -76,7 +76,7 @@ impl<'a> RowFacts<'a> {
 
 impl RowFacts<'_> {
     fn request(&self) -> Option<&RequestShape<CompactString>> {
-        self.entry.request_shape.as_deref()
+        self.shape_summary.request_shape.as_deref()
     }
 
     fn server(&self) -> Server {
@@ -410,13 +410,13 @@ pub const REQUEST: &[Variable<RowGetter>] = &[
         name: "certainty",
         kind: Text,
         doc: "What the verdict depends on: `certain` (nothing else), `by-version` or `by-config`.",
-        get: |row| text(row.entry.certainty().as_str()),
+        get: |row| text(row.shape_summary.certainty().as_str()),
     },
     Variable {
         name: "longRunning",
         kind: Bool,
         doc: "A watch, a log, or a connection. Its duration is a lifetime, not a cost.",
-        get: |row| VariableValue::Bool(row.entry.long_running),
+        get: |row| VariableValue::Bool(row.shape_summary.long_running),
     },
 ];
 

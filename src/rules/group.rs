@@ -80,8 +80,8 @@ impl<'a> ClientTotals<'a> {
         };
         for (index, client) in judged.clients.iter().enumerate() {
             let mut all = 0;
-            for (key, entry) in &client.entries {
-                let requests = judged.requests_of(entry);
+            for (key, shape_summary) in &client.shapes {
+                let requests = judged.requests_of(shape_summary);
                 all += requests;
                 if key.reads_etcd() {
                     totals.etcd_reads += requests;
@@ -95,7 +95,7 @@ impl<'a> ClientTotals<'a> {
                     _ => {}
                 }
                 if matches!(verb, Verb::Update | Verb::Patch) && key.rejected.is_none() {
-                    let rows = entry.rows.iter();
+                    let rows = shape_summary.rows.iter();
                     let rows = rows.map(|one| WriterRow {
                         client: index,
                         key,
@@ -120,9 +120,9 @@ impl<'a> ClientTotals<'a> {
     #[must_use]
     pub fn discovery_of(&self, client: usize) -> u64 {
         let of = |class: &str| -> u64 {
-            let entries = self.judged.clients[client].entries.iter();
-            let entries = entries.filter(|(key, _)| key.resource.as_deref() == Some(class));
-            entries.map(|(_, entry)| self.judged.requests_of(entry)).sum()
+            let shapes = self.judged.clients[client].shapes.iter();
+            let shapes = shapes.filter(|(key, _)| key.resource.as_deref() == Some(class));
+            shapes.map(|(_, shape_summary)| self.judged.requests_of(shape_summary)).sum()
         };
         of("(discovery)") + of("(openapi)")
     }
@@ -264,14 +264,14 @@ impl<'a> RowGroup<'a> {
             }
             let (own, requests) = (own.windows(), own.total());
             let mut reads: BTreeMap<&'a str, Timeline> = BTreeMap::new();
-            let entries = self.members().iter().flat_map(|index| &self.totals.judged.clients[*index].entries);
-            for (key, entry) in entries {
+            let shapes = self.members().iter().flat_map(|index| &self.totals.judged.clients[*index].shapes);
+            for (key, shape_summary) in shapes {
                 let (Some(Verb::Get), true, Some(resource)) = (key.verb, key.reads_etcd(), &key.resource)
                 else {
                     continue;
                 };
                 let timeline = reads.entry(resource).or_default();
-                entry.rows.iter().for_each(|one| timeline.merge_from(&one.row.times(received_only)));
+                shape_summary.rows.iter().for_each(|one| timeline.merge_from(&one.row.times(received_only)));
             }
             let in_step = reads.into_iter().filter(|(_, reads)| reads.total() <= requests * MOST_READS_EACH);
             let in_step =
@@ -357,7 +357,7 @@ impl<'a> RowGroup<'a> {
     pub fn load(&self) -> judged::RequestLoad {
         let measure = self.totals.judged.measure;
         self.rows.iter().fold(judged::RequestLoad::default(), |mut all, facts| {
-            all.add(measure.load(facts.key, facts.entry, facts.row, facts.cost));
+            all.add(measure.load(facts.key, facts.shape_summary, facts.row, facts.cost));
             all
         })
     }
@@ -378,10 +378,10 @@ impl<'a> RowGroup<'a> {
     pub fn known_cost(&self) -> CostBasis {
         CostBasis::new(self.rows.iter().map(|facts| ShapeCost {
             requests: facts.requests,
-            work: facts.entry.work.as_deref(),
+            work: facts.shape_summary.work.as_deref(),
             cost: facts.cost,
             items: facts.row.rare().items,
-            page_limit: facts.entry.page_limit(),
+            page_limit: facts.shape_summary.page_limit(),
         }))
     }
 
@@ -398,7 +398,7 @@ impl<'a> RowGroup<'a> {
         let mut request: Vec<RequestKey<'_>> = self
             .rows
             .iter()
-            .filter(|facts| !facts.entry.long_running)
+            .filter(|facts| !facts.shape_summary.long_running)
             .map(|facts| request_key(facts.key))
             .collect();
         request.sort_unstable();
@@ -418,13 +418,13 @@ fn request_key(key: &ShapeKey) -> RequestKey<'_> {
 /// Finds the request shapes of a client with more RequestReceived than ResponseComplete events, and the difference.
 fn unfinished(client: &ClientSummary) -> HashMap<RequestKey<'_>, u64, FxBuildHasher> {
     let mut unfinished = HashMap::default();
-    let mut entries = client.entries.iter().peekable();
-    while let Some((key, entry)) = entries.next() {
+    let mut shapes = client.shapes.iter().peekable();
+    while let Some((key, shape_summary)) = shapes.next() {
         let request = request_key(key);
-        let (mut arrived, mut ended) = entry.arrived_and_ended();
+        let (mut arrived, mut ended) = shape_summary.arrived_and_ended();
         // Keys are sorted by request shape first, so equal shapes are adjacent.
-        while let Some((_, entry)) = entries.next_if(|(key, _)| request_key(key) == request) {
-            let (more_arrived, more_ended) = entry.arrived_and_ended();
+        while let Some((_, shape_summary)) = shapes.next_if(|(key, _)| request_key(key) == request) {
+            let (more_arrived, more_ended) = shape_summary.arrived_and_ended();
             (arrived, ended) = (arrived + more_arrived, ended + more_ended);
         }
         if arrived > ended {

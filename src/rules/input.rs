@@ -69,9 +69,9 @@ impl EtcdWrites {
         let mut writers: Vec<(u64, &ClientSummary)> = Vec::new();
         for client in &judged.clients {
             let mut own = 0;
-            for (key, entry) in client.entries.iter().filter(|(key, _)| is_counted(key)) {
-                for one in &entry.rows {
-                    let stored = measure.etcd_writes(key, entry, &one.row);
+            for (key, shape_summary) in client.shapes.iter().filter(|(key, _)| is_counted(key)) {
+                for one in &shape_summary.rows {
+                    let stored = measure.etcd_writes(key, shape_summary, &one.row);
                     // A row's minutes do not show which of its requests were refused, so count them only if most
                     // were stored.
                     if stored * 2 >= judged.requests(&one.row) {
@@ -138,10 +138,10 @@ impl InputFacts {
             version: totals.judged.version.clone(),
             ..Self::default()
         };
-        for (key, entry) in totals.judged.clients.iter().flat_map(|client| &client.entries) {
-            let requests = totals.judged.requests_of(entry);
+        for (key, shape_summary) in totals.judged.clients.iter().flat_map(|client| &client.shapes) {
+            let requests = totals.judged.requests_of(shape_summary);
             let is_unknown = matches!(
-                entry.request_shape.as_ref().map(|shape| &shape.target),
+                shape_summary.request_shape.as_ref().map(|shape| &shape.target),
                 Some(Target::Unknown { .. })
             );
             facts.without_uri += if is_unknown { requests } else { 0 };

@@ -118,7 +118,7 @@ impl Permission {
         if group.sum(|row| row.rare().refused_by_admission) * 2 > group.requests() {
             return None;
         }
-        let request = leading.entry.request_shape.as_deref()?;
+        let request = leading.shape_summary.request_shape.as_deref()?;
         // Since 1.27, access logs show CONNECT instead of the HTTP method.
         let hides_method = leading.client.kind() == "user-agent" && leading.key.kube_version.at_least(27, 0);
         let rows = || group.rows.iter().copied().filter(|facts| facts.key == leading.key);

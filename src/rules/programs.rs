@@ -225,7 +225,7 @@ fn merged(name: &ProgramName, members: &[usize], judged: &JudgedClients) -> Clie
         workloads: first.workloads.clone(),
         namespaces: first.namespaces.clone(),
         agents: BTreeMap::new(),
-        entries: BTreeMap::new(),
+        shapes: BTreeMap::new(),
     };
     for member in all() {
         for (product, agent) in &member.agents {

@@ -45,11 +45,12 @@ impl<'a> IndexedRows<'a> {
             clients.clear();
             let mut shapes = ShapeIds { alike: Vec::new(), next: shape };
             let is_upgraded = has_versions(client);
-            for (key, entry) in &client.entries {
+            for (key, shape_summary) in &client.shapes {
                 let shape = shapes.number(key, is_upgraded);
-                let spec = entry.request_shape.as_deref().map(std::ptr::from_ref);
+                let spec = shape_summary.request_shape.as_deref().map(std::ptr::from_ref);
                 // Shape keys and requests are interned, so pointers identify them.
-                let request_id = (std::ptr::from_ref(&**key), spec, entry.certainty(), entry.long_running);
+                let request_id =
+                    (std::ptr::from_ref(&**key), spec, shape_summary.certainty(), shape_summary.long_running);
                 let row = number(indexed.facts.len());
                 let request_id = *requests.entry(request_id).or_insert_with(|| {
                     let next = number(resources.len());
@@ -57,12 +58,12 @@ impl<'a> IndexedRows<'a> {
                     indexed.requests.push((row, *resources.entry(resource).or_insert(next)));
                     number(indexed.requests.len() - 1)
                 });
-                for one in &entry.rows {
+                for one in &shape_summary.rows {
                     let client_id = *clients.entry(&one.product).or_insert_with(|| {
                         indexed.clients.push(number(indexed.facts.len()));
                         number(indexed.clients.len() - 1)
                     });
-                    indexed.facts.push(RowFacts::new(judged, client, (key, entry), one));
+                    indexed.facts.push(RowFacts::new(judged, client, (key, shape_summary), one));
                     indexed.ids.push(RowIds { client: number(client_index), shape, request_id, client_id });
                 }
             }
@@ -74,7 +75,7 @@ impl<'a> IndexedRows<'a> {
 
 /// Whether servers of different versions served a client.
 fn has_versions(client: &ClientSummary) -> bool {
-    let mut versions = client.entries.keys().map(|key| key.kube_version);
+    let mut versions = client.shapes.keys().map(|key| key.kube_version);
     versions.next().is_some_and(|first| versions.any(|other| other != first))
 }
 

@@ -128,7 +128,8 @@ impl Audience {
     /// jobs.
     pub(super) fn for_row(row: &RowFacts<'_>) -> Audiences {
         let library = row.client.library(row.product);
-        let is_agent = row.entry.request_shape.as_ref().is_some_and(|shape| shape.lists_pods_of_a_node());
+        let is_agent =
+            row.shape_summary.request_shape.as_ref().is_some_and(|shape| shape.lists_pods_of_a_node());
         let agent = is_agent.then_some(Self::NodeAgent);
         if is_viewer(row) {
             let sure = vec![Self::Viewer, Self::Library(library), Self::Any];

@@ -290,7 +290,7 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
         kind: Int,
         doc: "Objects that etcd reads for the costliest request, by the inventory; 0 if unknown. If etcd reads none, objects that the apiserver filters.",
         get: |group| {
-            let works = group.rows.iter().filter_map(|facts| facts.entry.work.as_deref());
+            let works = group.rows.iter().filter_map(|facts| facts.shape_summary.work.as_deref());
             let objects =
                 works.filter_map(|work| work.etcd.objects.filter(|read| *read > 0).or(work.filtered.objects));
             VariableValue::count(objects.max().unwrap_or(0))

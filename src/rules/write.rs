@@ -337,8 +337,8 @@ fn path(leading: &RowFacts<'_>, group: &RowGroup<'_>) -> FindingVerdict {
         likely: key.likely.map(crate::apiserver::ServedFrom::as_str),
         limit: key.limit.as_str(),
         reason: key.reason,
-        explanation: leading.entry.verdict.map_or("", |verdict| verdict.reason.sentence()),
-        certainty: leading.entry.certainty().as_str(),
+        explanation: leading.shape_summary.verdict.map_or("", |verdict| verdict.reason.sentence()),
+        certainty: leading.shape_summary.certainty().as_str(),
         kube_version: key.kube_version.to_string(),
         observed: group.rows.iter().fold((0, 0), |(agree, contradict), facts| {
             (agree + facts.agreement.agree, contradict + facts.agreement.contradict)
