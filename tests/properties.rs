@@ -12,7 +12,7 @@ use kubetoll::ledger::{Ledger, MAX_PRODUCTS, MAX_SHAPES, ServerTimeline, Timelin
 use kubetoll::pipeline::{Pass, Shared, Worker};
 use kubetoll::render::{self, text::View};
 use kubetoll::report::{Detail, Report};
-use kubetoll::version::Inferred;
+use kubetoll::version;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::FileFailurePersistence;
@@ -395,7 +395,7 @@ fn a_flood_of_versions_hides_no_version_source() {
     );
     let (mut ledger, _) = both_ways(&lines);
     let version =
-        Inferred::infer(&mut ledger, &Server::with_defaults(KubeVersion::NEWEST), None, &|_| String::new())
+        version::infer(&mut ledger, &Server::with_defaults(KubeVersion::NEWEST), None, &|_| String::new())
             .version;
     assert_eq!(version, KubeVersion::new(34, 2), "the server's own client states it");
 }

@@ -16,7 +16,7 @@ use kubetoll::k8s::{Event, KubeVersion, Stage};
 use kubetoll::ledger::ServerTimeline;
 use kubetoll::pipeline::{self, Settings};
 use kubetoll::requests::{Classifier, StatusClass};
-use kubetoll::version::Inferred;
+use kubetoll::version::{self, Inferred};
 use serde::Deserialize;
 
 #[derive(Debug, Deserialize)]
@@ -220,7 +220,7 @@ fn inferred(path: &PathBuf) -> Inferred {
     let server = Server::with_defaults(KubeVersion::NEWEST);
     let timeline = ServerTimeline::always(server.version);
     let mut ledger = pipeline::run(&sources.list, &settings, &timeline, &Arc::default()).expect("a ledger");
-    Inferred::infer(&mut ledger, &server, None, &|_| String::new())
+    version::infer(&mut ledger, &server, None, &|_| String::new())
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::pipeline::{self, Settings};
 use crate::render::input::{long_window, unknown};
 use crate::report;
 use crate::requests::filter::{Filter, NameFilter, StatusSet, parse_timestamp};
-use crate::version::Inferred;
+use crate::version::{self, Inferred};
 
 /// Limit of the files without events that are named because of their long compression window.
 const NAMED_LONG_WINDOWS: usize = 3;
@@ -147,7 +147,7 @@ impl LogReader<'_> {
         };
         etcd.extend(ledger.versions.etcd().map(|(version, source)| (version, file(source))));
         let etcd = etcd_version(&mut self.server, etcd);
-        let mut version = Inferred::infer(&mut ledger, &self.server, given_version, &file);
+        let mut version = version::infer(&mut ledger, &self.server, given_version, &file);
         let best = version.version;
         let mut notes = server::notes(&self.server, best);
         notes.append(&mut version.notes);

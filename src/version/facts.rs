@@ -2,13 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{MAX_UNCONFIRMED_MINORS, VersionSource};
+use super::version_source::VersionSource;
 use crate::apiserver::features::GateState;
 use crate::apiserver::releases::{self, BUILT_IN};
 use crate::apiserver::{Gate, Releases, Server};
 use crate::k8s::{KubeVersion, Mark};
 use crate::ledger::{Presence, Sign, VersionEvidence};
 use crate::requests::ClaimSource;
+
+/// The maximum number of possible minor versions at which unconfirmed user agents of an access log may decide.
+const MAX_UNCONFIRMED_MINORS: u16 = 3;
 
 /// How far a fact is trusted, the most trusted first. kubetoll reports a fact that contradicts more trusted ones, but
 /// does not use it.

@@ -6,7 +6,9 @@ use std::hash::BuildHasher as _;
 
 use rustc_hash::FxBuildHasher;
 
-use super::{Inferred, Relation, VersionSource};
+use super::infer::infer_from_evidence;
+use super::inferred::{Inferred, Relation};
+use super::version_source::VersionSource;
 use crate::apiserver::{Releases, Server};
 use crate::k8s::KubeVersion;
 use crate::ledger::{BoundedMap, Claim, Merge, TimelineVersion, VersionEvidence};
@@ -189,7 +191,7 @@ impl ClaimSpans {
 
 /// The result that kubetoll would infer for a log with this evidence.
 fn inferred(evidence: &mut VersionEvidence, server: &Server) -> Inferred {
-    let mut found = Inferred::from_evidence(evidence, server);
+    let mut found = infer_from_evidence(evidence, server);
     found.judge_as_one_if_alike();
     found
 }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::facts::{Evidence, Fact, VersionFacts};
 use super::groups::FactGroup;
-use super::{Inferred, MAX_OWN_FACTS, Relation, ServerVersion, VersionSource, union};
+use super::inferred::{Inferred, MAX_OWN_FACTS, Relation, ServerVersion, union};
+use super::version_source::VersionSource;
 use crate::apiserver::{Releases, Server};
 use crate::k8s::KubeVersion;
 use crate::k8s::text::more;

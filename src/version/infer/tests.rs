@@ -5,6 +5,7 @@ use crate::apiserver::releases::BUILT_IN;
 use crate::apiserver::{FeatureGates, Gate};
 use crate::ledger::Sign;
 use crate::requests::{ClaimSource, VersionClaim};
+use crate::version::{Relation, VersionSource};
 
 const fn v(minor: u16, patch: u16) -> KubeVersion {
     KubeVersion::new(minor, patch)
@@ -14,10 +15,10 @@ fn server() -> Server {
     Server::with_defaults(KubeVersion::NEWEST)
 }
 
-fn inferred(note: impl FnOnce(&mut crate::ledger::VersionEvidence)) -> Inferred {
+fn inferred_from(note: impl FnOnce(&mut crate::ledger::VersionEvidence)) -> Inferred {
     let mut ledger = Ledger::default();
     note(&mut ledger.versions);
-    Inferred::infer(&mut ledger, &server(), None, &|source| format!("{source}.log"))
+    infer(&mut ledger, &server(), None, &|source| format!("{source}.log"))
 }
 
 fn kubelets(evidence: &mut crate::ledger::VersionEvidence, source: u32, versions: &[(KubeVersion, u64)]) {
@@ -41,7 +42,7 @@ fn versions_of(inferred: &Inferred) -> Vec<KubeVersion> {
 
 #[test]
 fn refused_watch_list_narrows_the_version_of_kubelets() {
-    let inferred = inferred(|evidence| {
+    let inferred = inferred_from(|evidence| {
         kubelets(evidence, 0, &[(v(30, 14), 40)]);
         evidence.show(Sign::InitialEventsRefused, 0, Some(5));
     });
@@ -63,18 +64,18 @@ fn refused_watch_list_narrows_the_version_of_kubelets() {
 
 #[test]
 fn the_most_frequent_minor_counts_by_its_newest_patch() {
-    let inferred = inferred(|evidence| {
+    let inferred = inferred_from(|evidence| {
         kubelets(evidence, 0, &[(v(31, 2), 3), (v(30, 4), 4), (v(30, 9), 1), (v(28, 0), 2)]);
     });
     let expected = ("1.31.2".to_owned(), "1.31".to_owned(), "kubelet-user-agent");
     assert_eq!(summary(&inferred), expected, "a server is not older than a kubelet");
-    let inferred = super::tests::inferred(|evidence| kubelets(evidence, 0, &[(v(30, 4), 4), (v(30, 9), 1)]));
+    let inferred = inferred_from(|evidence| kubelets(evidence, 0, &[(v(30, 4), 4), (v(30, 9), 1)]));
     assert_eq!(summary(&inferred).0, "1.30.9");
 }
 
 #[test]
 fn server_statement_wins_and_contradictions_are_noted() {
-    let inferred = inferred(|evidence| {
+    let inferred = inferred_from(|evidence| {
         evidence.note(ClaimSource::Loopback, v(34, 7), 0, Some(5));
         evidence.show(Sign::InitialEventsRefused, 0, Some(5));
     });
@@ -87,7 +88,7 @@ fn server_statement_wins_and_contradictions_are_noted() {
 
 #[test]
 fn control_plane_version_allows_its_minor_and_the_next() {
-    let inferred = inferred(|evidence| {
+    let inferred = inferred_from(|evidence| {
         evidence.note_claim(VersionClaim::new(ClaimSource::Scheduler, v(30, 2), 1), 0, Some(0));
         kubelets(evidence, 0, &[(v(29, 1), 9)]);
     });
@@ -100,9 +101,9 @@ fn newest_fitting_release_is_used_without_claims() {
     let flow_control =
         BUILT_IN.iter().position(|api| api.version == "v1beta2" && api.group.starts_with("flow"));
     let api = u8::try_from(flow_control.expect("an API")).expect("a small table");
-    let inferred = inferred(|evidence| evidence.show(Sign::ApiServed(api), 0, Some(5)));
+    let inferred = inferred_from(|evidence| evidence.show(Sign::ApiServed(api), 0, Some(5)));
     assert_eq!(summary(&inferred), ("1.28".to_owned(), "1.23 to 1.28".to_owned(), "newest-possible"));
-    let nothing = super::tests::inferred(|_| {});
+    let nothing = inferred_from(|_| {});
     assert_eq!(summary(&nothing), ("1.37".to_owned(), "1.19 to 1.37".to_owned(), "newest-known"));
 }
 
@@ -113,13 +114,13 @@ fn gate_set_by_the_user_proves_nothing() {
     let mut gates = FeatureGates::default();
     gates.set(Gate::WatchList, false);
     let server = Server { gates, ..server() };
-    let inferred = Inferred::infer(&mut ledger, &server, None, &|_| String::new());
+    let inferred = infer(&mut ledger, &server, None, &|_| String::new());
     assert_eq!(inferred.source, VersionSource::NewestKnown);
 }
 
 #[test]
 fn each_source_is_judged_by_its_own_version() {
-    let inferred = inferred(|evidence| {
+    let inferred = inferred_from(|evidence| {
         kubelets(evidence, 0, &[(v(27, 3), 5)]);
         kubelets(evidence, 1, &[(v(34, 1), 5)]);
     });
@@ -139,7 +140,7 @@ fn each_source_is_judged_by_its_own_version() {
 fn given_version_that_the_log_excludes_is_noted() {
     let mut ledger = Ledger::default();
     kubelets(&mut ledger.versions, 0, &[(v(30, 14), 2)]);
-    let of = |ledger: &mut Ledger, given| Inferred::infer(ledger, &server(), Some(given), &|_| String::new());
+    let of = |ledger: &mut Ledger, given| infer(ledger, &server(), Some(given), &|_| String::new());
     let wrong = of(&mut ledger, v(36, 2));
     assert_eq!(versions_of(&wrong), [v(36, 2)]);
     assert_eq!(
@@ -152,7 +153,7 @@ fn given_version_that_the_log_excludes_is_noted() {
 
 #[test]
 fn start_lines_count_only_in_an_apiserver_log() {
-    let inferred = inferred(|evidence| {
+    let inferred = inferred_from(|evidence| {
         evidence.note(ClaimSource::StartLine, v(19, 4), 0, Some(5));
         evidence.show(Sign::ServersOwnLog, 0, Some(5));
         evidence.note(ClaimSource::StartLine, v(20, 1), 1, Some(5));
@@ -165,8 +166,8 @@ fn unconfirmed_user_agents_decide_only_among_few_minors() {
     let claim = |evidence: &mut crate::ledger::VersionEvidence| {
         evidence.note_claim(VersionClaim::new(ClaimSource::Unconfirmed, v(19, 4), 1), 0, Some(0));
     };
-    assert_eq!(summary(&inferred(claim)).2, "newest-known");
-    let old_lines = inferred(|evidence| {
+    assert_eq!(summary(&inferred_from(claim)).2, "newest-known");
+    let old_lines = inferred_from(|evidence| {
         claim(evidence);
         evidence.show(Sign::Mark(crate::k8s::Mark::AccessLineWithoutAuditId), 0, Some(5));
     });
@@ -178,7 +179,7 @@ fn unconfirmed_user_agents_decide_only_among_few_minors() {
 
 /// A log of two servers with their claims and responses. `at` returns the second in which each was received.
 fn two_servers(at: impl Fn(i64, u16) -> i64, source: impl Fn(u16) -> u32, with_loopback: bool) -> Inferred {
-    inferred(|evidence| {
+    inferred_from(|evidence| {
         for step in 0..200 {
             for version in [v(30, 14), v(34, 2)] {
                 let time = Some(at(step, version.minor) * 1_000_000);
@@ -248,7 +249,7 @@ fn files_of_two_servers_are_not_an_upgrade() {
 
 #[test]
 fn most_frequent_kubelets_decide_between_two_servers() {
-    let mixed = inferred(|evidence| {
+    let mixed = inferred_from(|evidence| {
         for (version, nodes) in [(v(30, 14), 5), (v(34, 2), 2)] {
             for node in 0..nodes {
                 for at in [0, 9] {
@@ -262,7 +263,7 @@ fn most_frequent_kubelets_decide_between_two_servers() {
 
 #[test]
 fn old_nodes_and_settings_do_not_prove_another_server() {
-    let inferred = inferred(|evidence| {
+    let inferred = inferred_from(|evidence| {
         evidence.note(ClaimSource::Loopback, v(34, 7), 0, Some(5));
         kubelets(evidence, 0, &[(v(27, 1), 3)]);
         evidence.show(Sign::InitialEventsRefused, 0, Some(5));
@@ -274,14 +275,14 @@ fn old_nodes_and_settings_do_not_prove_another_server() {
 #[test]
 fn a_few_unsupported_kubelets_do_not_prove_another_server() {
     for old in [v(27, 3), v(35, 1)] {
-        let few = inferred(|evidence| kubelets(evidence, 0, &[(v(31, 2), 99), (old, 1)]));
+        let few = inferred_from(|evidence| kubelets(evidence, 0, &[(v(31, 2), 99), (old, 1)]));
         assert_eq!((few.relation, few.version), (Relation::One, v(31, 2)));
         assert_eq!(few.candidates.to_string(), "1.31 to 1.34");
         assert_eq!(few.notes.len(), 1, "{:?}", few.notes);
         assert!(few.notes[0].contains("a version that the server does not support"), "{:?}", few.notes);
-        let many = inferred(|evidence| kubelets(evidence, 0, &[(v(31, 2), 60), (old, 40)]));
+        let many = inferred_from(|evidence| kubelets(evidence, 0, &[(v(31, 2), 60), (old, 40)]));
         assert_eq!(many.relation, Relation::Mixed);
-        let with_scheduler = inferred(|evidence| {
+        let with_scheduler = inferred_from(|evidence| {
             kubelets(evidence, 0, &[(v(31, 2), 99), (old, 1)]);
             evidence.note_claim(VersionClaim::new(ClaimSource::Scheduler, old, 1), 0, Some(0));
             evidence.note_claim(VersionClaim::new(ClaimSource::Scheduler, v(31, 2), 2), 0, Some(0));
@@ -298,7 +299,7 @@ fn only_the_overlap_of_a_gradual_upgrade_is_mixed() {
         .chain((25..60).map(|at| (at * minute, v(31, 1))))
         .collect();
     for is_backwards in [false, true] {
-        let upgrade = inferred(|evidence| {
+        let upgrade = inferred_from(|evidence| {
             let mut times = times.clone();
             if is_backwards {
                 times.reverse();

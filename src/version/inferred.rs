@@ -1,0 +1,169 @@
+//! The release of a server, inferred from a log.
+
+use std::collections::BTreeSet;
+
+use super::facts::Fact;
+use super::version_source::VersionSource;
+use crate::apiserver::{Releases, epochs, have_equal_verdicts};
+use crate::k8s::KubeVersion;
+use crate::ledger::ServerTimeline;
+
+/// The maximum number of facts that are listed for each version, if a log shows several versions.
+pub(super) const MAX_OWN_FACTS: usize = 8;
+
+/// How the versions in a log are related.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Relation {
+    /// The log shows one version.
+    One,
+    /// One version follows the other, as in an upgrade.
+    OverTime,
+    /// Each source shows its own version.
+    BySource,
+    /// One source shows several versions at the same time.
+    Mixed,
+}
+
+impl Relation {
+    /// The value in the public JSON contract; `None` for one version.
+    #[must_use]
+    pub fn as_str(self) -> Option<&'static str> {
+        match self {
+            Self::One => None,
+            Self::OverTime => Some("over-time"),
+            Self::BySource => Some("by-file"),
+            Self::Mixed => Some("at-the-same-time"),
+        }
+    }
+}
+
+/// One of the versions that a log shows.
+#[derive(Debug, Clone)]
+pub struct ServerVersion {
+    pub version: KubeVersion,
+    pub source: VersionSource,
+    /// `source` as text.
+    pub from: String,
+    /// The releases that are consistent with the facts.
+    pub set: Releases,
+    /// The source files that show this version.
+    pub sources: BTreeSet<u32>,
+    /// Facts that are consistent with this version and not with the others.
+    pub facts: Vec<String>,
+    /// First and last time of these facts, in microseconds since 1970.
+    pub span: Option<(i64, i64)>,
+}
+
+impl ServerVersion {
+    pub(super) fn merge(&mut self, other: Self) {
+        if other.source < self.source {
+            (self.source, self.from) = (other.source, other.from);
+        }
+        self.set = self.set.or(&other.set);
+        self.sources.extend(other.sources);
+        for fact in other.facts {
+            if !self.facts.contains(&fact) && self.facts.len() < MAX_OWN_FACTS {
+                self.facts.push(fact);
+            }
+        }
+        let widest = |(a, b): ((i64, i64), (i64, i64))| (a.0.min(b.0), a.1.max(b.1));
+        self.span = self.span.zip(other.span).map(widest).or(self.span).or(other.span);
+    }
+}
+
+/// The release of the server, inferred from a log.
+#[derive(Debug, Clone)]
+pub struct Inferred {
+    /// The best estimate. For an upgrade, it is the newer version.
+    pub version: KubeVersion,
+    /// The releases that are consistent with the facts.
+    pub candidates: Releases,
+    /// The versions used to judge requests, by time and source.
+    pub timeline: ServerTimeline,
+    /// The possible releases for each version of the timeline.
+    pub by_version_index: Vec<Releases>,
+    /// Where `version` comes from.
+    pub source: VersionSource,
+    /// `source` as text, such as `from 40 kubelets`.
+    pub from: String,
+    /// The facts in the log, the most trusted first.
+    pub facts: Vec<Fact>,
+    /// How the versions in `servers` are related.
+    pub relation: Relation,
+    /// The versions in the log, if there are several. For an upgrade, they are in the order of time, otherwise in
+    /// ascending order.
+    pub servers: Vec<ServerVersion>,
+    /// Notes for the reader, for example on facts that contradict each other.
+    pub notes: Vec<String>,
+}
+
+impl Inferred {
+    /// Uses the release that the user sets, without looking at the log.
+    #[must_use]
+    pub fn given(version: KubeVersion) -> Self {
+        let candidates = Releases::exactly(version);
+        Self::one(version, candidates, VersionSource::Flag, "as given".to_owned())
+    }
+
+    pub(super) fn one(
+        version: KubeVersion,
+        candidates: Releases,
+        source: VersionSource,
+        from: String,
+    ) -> Self {
+        Self {
+            version,
+            timeline: ServerTimeline::always(version),
+            by_version_index: vec![candidates.clone()],
+            candidates,
+            source,
+            from,
+            facts: Vec::new(),
+            relation: Relation::One,
+            servers: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// If all versions give the same verdicts, uses the best estimate to judge all requests. Returns whether they do.
+    pub fn judge_as_one_if_alike(&mut self) -> bool {
+        let are_alike =
+            self.timeline.kube_versions().all(|version| have_equal_verdicts(version, self.version));
+        if are_alike {
+            self.judge_as_one();
+        }
+        are_alike
+    }
+
+    /// Uses the best estimate to judge all requests, for callers that cannot separate the requests of several versions.
+    pub fn judge_as_one(&mut self) {
+        self.timeline = ServerTimeline::always(self.version);
+        self.by_version_index = vec![self.candidates.clone()];
+    }
+
+    /// Whether all possible releases give the same verdicts.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.by_version_index.iter().all(|set| epochs(set).count() < 2)
+    }
+
+    /// A small set of facts that excludes as many releases as all facts together. The facts that exclude the most
+    /// releases are first.
+    #[must_use]
+    pub fn decisive(&self) -> Vec<&Fact> {
+        let mut set = Releases::modeled();
+        let mut decisive = Vec::new();
+        loop {
+            let left = |fact: &&Fact| set.and(&fact.allows);
+            let fits = self.facts.iter().filter(|fact| !left(fact).is_empty() && left(fact) != set);
+            let Some(best) = fits.min_by_key(|fact| left(fact).span()) else { return decisive };
+            set = set.and(&best.allows);
+            decisive.push(best);
+        }
+    }
+}
+
+/// The union of sets.
+pub(super) fn union<'a>(sets: impl Iterator<Item = &'a Releases>) -> Releases {
+    sets.cloned().reduce(|all, one| all.or(&one)).unwrap_or_else(Releases::modeled)
+}
