@@ -6,7 +6,7 @@ use crate::apiserver::options::{Page, ResourceVersionMatch};
 use crate::apiserver::resources::is_built_in_group;
 use crate::k8s::{KubeVersion, Verb};
 use crate::ledger::{Claim, Sign, VersionEvidence};
-use crate::requests::{ClaimSource, Request, VersionClaim};
+use crate::requests::{ClaimSource, Request, VersionClaim, confirmed_claim};
 
 /// Records a start line in an apiserver's own log, with its version.
 pub(super) fn note_start(
@@ -28,8 +28,7 @@ pub(super) fn note(request: &Request<'_>, evidence: &mut VersionEvidence) {
 
 /// Calls `claim` with each claim in a request.
 pub fn claims(request: &Request<'_>, mut claim: impl FnMut(Claim)) {
-    if let Some(version_claim) = request.client.version_claim {
-        let VersionClaim { by, version, instance, .. } = version_claim.confirmed_by(request);
+    if let Some(VersionClaim { by, version, instance, .. }) = confirmed_claim(request) {
         claim(Claim::Stated(by, version, instance));
     }
     if !request.marks.is_empty() {

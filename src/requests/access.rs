@@ -1,21 +1,12 @@
 //! A line of the apiserver's access log as a request.
-//!
-//! The verb in a line is only a hint of the HTTP method. Releases 1.19 to 1.21 write GET for every read. Later releases
-//! write GET for a LIST with one name, LIST for a path with the `/watch/` prefix, and CONNECT for some subresources. So the
-//! API verb is computed as the server computes it: from the method and the target.
-//!
-//! Source: k8s.io/apiserver `pkg/endpoints/metrics/metrics.go:NormalizedVerb`.
 
 use super::client_identity::ClientIdentity;
-use super::event::Request;
-use super::fingerprint::Keys;
+use super::request::{CacheKeys, Request};
 use super::request_spec::RequestSpec;
-use super::row_key::StatusClass;
-use crate::apiserver::ParsedTarget;
+use super::status_class::StatusClass;
 use crate::decode::klog::AccessLine;
 use crate::input::SourcePosition;
-use crate::k8s::request_info::Method;
-use crate::k8s::{RequestInfo, Stage};
+use crate::k8s::Stage;
 
 /// In microseconds. If a long-running request has no status and a latency below this, its line was written when it
 /// began.
@@ -26,7 +17,7 @@ pub(super) fn request<'e>(
     line: &'e AccessLine<'_>,
     client: &'e ClientIdentity,
     spec: RequestSpec<'e>,
-    keys: Keys,
+    keys: CacheKeys,
     ended: Option<i64>,
     place: SourcePosition,
 ) -> Request<'e> {
@@ -64,29 +55,6 @@ pub(super) fn request<'e>(
         uri: &line.uri,
         apf: line.apf.as_ref(),
     }
-}
-
-/// The HTTP method behind the verb in a line.
-pub(super) fn method(verb: &str, uri: &str) -> Method {
-    match verb {
-        "GET" | "LIST" | "WATCH" | "WATCHLIST" => Method::Get,
-        "APPLY" => Method::Patch,
-        "DELETECOLLECTION" => Method::Delete,
-        "CONNECT" => connect(uri),
-        other => Method::parse(other).unwrap_or(Method::Other),
-    }
-}
-
-/// The likely method of a request that 1.27 and later log as CONNECT.
-///
-/// kubectl before 1.31, and every SPDY client, opens exec, attach and portforward with POST; `RequestInfo` calls that
-/// `create`. A WebSocket client uses GET, which the line does not show. Logs and most proxied requests use GET.
-fn connect(uri: &str) -> Method {
-    let subresource = ParsedTarget::parse(uri).and_then(|target| {
-        let info = RequestInfo::resolve(Method::Get, &target.path, &target.options).ok()?;
-        Some(matches!(info.resource?.subresource, "exec" | "attach" | "portforward"))
-    });
-    if subresource == Some(true) { Method::Post } else { Method::Get }
 }
 
 #[cfg(test)]

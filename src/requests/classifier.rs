@@ -6,8 +6,9 @@
 use super::access;
 use super::cache::Cache;
 use super::client_identity::ClientIdentity;
-use super::event::{self, Request};
-use super::fingerprint::{Fingerprints, Keys};
+use super::event;
+use super::fingerprint::Fingerprints;
+use super::request::{CacheKeys, Request};
 use super::spec_cache::SpecCache;
 use super::template::Template;
 use crate::decode::klog::AccessLine;
@@ -39,7 +40,7 @@ impl Classifier {
 
     /// Builds the request of an event. `stage` is the event's stage.
     pub fn event<'e>(&'e mut self, event: &'e Event<'_>, stage: Stage, place: SourcePosition) -> Request<'e> {
-        let mut keys = Keys { client: self.client_key(event), spec: self.prints.spec(event, None) };
+        let mut keys = CacheKeys { client: self.client_key(event), spec: self.prints.spec(event, None) };
         let client = match self.clients.slot(keys.client) {
             Some(slot) => self.clients.at(slot),
             None => event.caller.with(|caller| {
@@ -58,7 +59,7 @@ impl Classifier {
             }
             self.specs.event_spec(&self.prints, keys.spec, event, object.as_ref(), template.as_ref())
         };
-        let times = event::Times::from_event(event, stage, &mut self.minute);
+        let times = event::RequestTimes::from_event(event, stage, &mut self.minute);
         event::request(event, client, spec, keys, stage, times, place)
     }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use regex::RegexSet;
 
-use super::event::Request;
+use super::request::Request;
 use crate::apiserver::Target;
 use crate::k8s::built_in::BuiltIn;
 use crate::k8s::identity::short_name;

@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use hashbrown::DefaultHashBuilder;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::event::Request;
+use super::request::{CacheKeys, Request};
 use super::template::Template;
 use crate::decode::etcd::SlowRequest;
 use crate::decode::klog::AccessLine;
@@ -20,13 +20,6 @@ const SAME_MOMENT: i64 = 100_000;
 /// Hashes with random keys. A client that knew the keys could forge requests that kubetoll drops as duplicates.
 #[derive(Debug, Clone, Default)]
 pub struct Fingerprints(DefaultHashBuilder);
-
-/// The cache keys of a request's client and target; never 0.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Keys {
-    pub client: u64,
-    pub spec: u64,
-}
 
 impl Fingerprints {
     /// The cache key of an event's caller: a hash of all fields that the identity is parsed from. Never 0.
@@ -83,7 +76,7 @@ impl Fingerprints {
 
     /// Both keys of an access line.
     #[must_use]
-    pub(super) fn line_keys(&self, line: &AccessLine<'_>) -> Keys {
+    pub(super) fn line_keys(&self, line: &AccessLine<'_>) -> CacheKeys {
         let mut hash = self.0.build_hasher();
         add(&mut hash, &line.user_agent);
         add(&mut hash, &line.source);
@@ -93,7 +86,7 @@ impl Fingerprints {
         add(&mut hash, &line.verb);
         add(&mut hash, &line.uri);
         hash.write_u8(b'l');
-        Keys { client: client.max(1), spec: hash.finish().max(1) }
+        CacheKeys { client: client.max(1), spec: hash.finish().max(1) }
     }
 
     /// A hash that all events of a request share.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use compact_str::CompactString;
 
 use super::client_identity::ClientIdentity;
-use super::event::Request;
+use super::request::Request;
 use crate::apiserver::options::Options;
 use crate::apiserver::request_shape::NonResource;
 use crate::apiserver::{RequestShape, Target};

@@ -9,7 +9,7 @@ use compact_str::CompactString;
 use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;
 
-use super::access::method;
+use super::http_method;
 use super::namespace::{self, namespace_hash};
 use super::stable::stable_hash;
 use super::template::Template;
@@ -160,7 +160,7 @@ impl CachedTarget {
     /// Parses the target of an access line.
     pub fn from_access_line(line: &AccessLine<'_>, interner: &mut ShapeInterner) -> Self {
         let verb = || Verb::from_audit(&line.verb.to_ascii_lowercase());
-        Self::from_uri(method(&line.verb, &line.uri), verb, &line.uri, interner)
+        Self::from_uri(http_method::from_logged_verb(&line.verb, &line.uri), verb, &line.uri, interner)
     }
 
     /// Parses a target. `verb` is used only if the target is invalid.

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use compact_str::CompactString;
 use hashbrown::Equivalent;
 
-use super::event::Request;
+use super::request::Request;
 use super::request_spec::RequestSpec;
 use super::stable::stable_hash;
-use crate::apiserver::{Configured, ConfiguredNames, RequestShape, Target};
-use crate::k8s::Verb;
+use super::status_class::StatusClass;
+use crate::apiserver::{Configured, ConfiguredNames, RequestShape};
 
 /// The key of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,46 +95,5 @@ impl Equivalent<RowKey> for RowKeyRef<'_> {
         self.version_index == row_key.version_index
             && self.status_class == row_key.status_class
             && (Arc::ptr_eq(shape, own) || shape == own)
-    }
-}
-
-/// What the response status shows about where the request was served from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum StatusClass {
-    /// The request has no response yet, or its response has no status.
-    Unknown,
-    /// The server accepted the request. Also includes all statuses that do not change a verdict.
-    Served,
-    /// A status that changes the verdict.
-    Status(u16),
-}
-
-impl StatusClass {
-    /// Classifies a status. The classes differ by verb and target.
-    #[must_use]
-    pub fn from_status<S>(shape: &RequestShape<S>, status: Option<u16>) -> Self {
-        let collection = matches!(shape.verb, Verb::List | Verb::Watch | Verb::DeleteCollection);
-        let non_resource = matches!(shape.target, Target::NonResource(_) | Target::Unresolvable);
-        match status {
-            None => Self::Unknown,
-            Some(status @ (400 | 401 | 403 | 405 | 406 | 410 | 413 | 415 | 422 | 429)) => {
-                Self::Status(status)
-            }
-            // For a collection, 404 means that the resource does not exist. For an object, it means that the object
-            // does not exist. A bad resourceVersion may cause 500.
-            Some(404) if collection || non_resource => Self::Status(404),
-            Some(500) if collection || shape.verb == Verb::Get => Self::Status(500),
-            Some(_) => Self::Served,
-        }
-    }
-
-    /// The status used to compute verdicts. All statuses of the class `Served` become 200.
-    #[must_use]
-    pub fn status(self) -> Option<u16> {
-        match self {
-            Self::Unknown => None,
-            Self::Served => Some(200),
-            Self::Status(status) => Some(status),
-        }
     }
 }

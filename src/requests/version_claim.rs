@@ -3,13 +3,11 @@
 //! A client chooses its user agent, so a claim needs proof. In audit logs, the user name must fit the component. Access logs
 //! name no user; there, the address or the request itself must fit.
 
-use super::event::Request;
 use super::stable::stable_hash;
-use crate::apiserver::Target;
 use crate::k8s::address::host;
 use crate::k8s::identity::service_account;
 use crate::k8s::user_agent::stated_version;
-use crate::k8s::{AddressClass, AgentProduct, Identity, Kind, KubeVersion, Verb};
+use crate::k8s::{AddressClass, AgentProduct, Identity, Kind, KubeVersion};
 
 /// The component that claims a version, the most trusted first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,7 +34,7 @@ pub struct VersionClaim {
     /// A hash of the node, user or address that claims the version.
     pub instance: u64,
     /// For [`ClaimSource::Unconfirmed`]: the component that the user agent names.
-    claimed: Option<ClaimSource>,
+    pub(super) claimed: Option<ClaimSource>,
 }
 
 impl VersionClaim {
@@ -97,45 +95,6 @@ impl VersionClaim {
         let claimed = (by == ClaimSource::Unconfirmed).then_some(claimed);
         Some(Self { by, version, instance: stable_hash(host(source)), claimed })
     }
-
-    /// Confirms the claim if the request needs rights that only the component has.
-    #[must_use]
-    pub fn confirmed_by(self, request: &Request<'_>) -> Self {
-        match self.claimed.filter(|claimed| may_only(*claimed, request)) {
-            Some(by) => Self { by, claimed: None, ..self },
-            None => self,
-        }
-    }
-}
-
-/// Whether only this component has the rights for a served request: it renews the component's lease or a node's lease,
-/// or it writes a node's status.
-fn may_only(component: ClaimSource, request: &Request<'_>) -> bool {
-    let shape = request.shape();
-    let is_served = request.status.is_some_and(|status| (200..300).contains(&status));
-    if !is_served || !matches!(shape.verb, Verb::Update | Verb::Patch) {
-        return false;
-    }
-    let Target::Resource { group, resource, subresource, .. } = shape.target else { return false };
-    let namespace = request.spec.namespace;
-    let path = request.uri.split('?').next().unwrap_or_default();
-    let leads = |name: &str| {
-        namespace == "kube-system"
-            && matches!((group, resource), ("coordination.k8s.io", "leases") | ("", "endpoints"))
-            && path.ends_with(name)
-    };
-    match component {
-        ClaimSource::ControllerManager => leads("/kube-controller-manager"),
-        ClaimSource::Scheduler => leads("/kube-scheduler"),
-        ClaimSource::Kubelet => {
-            (namespace, group, resource) == ("kube-node-lease", "coordination.k8s.io", "leases")
-                || (group, resource, subresource) == ("", "nodes", "status")
-        }
-        ClaimSource::ApiServer => {
-            (namespace, group, resource) == ("default", "", "endpoints") && path.ends_with("/kubernetes")
-        }
-        _ => false,
-    }
 }
 
 fn in_kube_system(username: &str) -> bool {
@@ -145,9 +104,6 @@ fn in_kube_system(username: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decode::klog::AccessLine;
-    use crate::input::SourcePosition;
-    use crate::requests::Classifier;
 
     fn stated(username: &str, user_agent: &str) -> Option<(ClaimSource, String)> {
         let identity = Identity::resolve(username);
@@ -214,34 +170,5 @@ mod tests {
             assert_eq!(by_address(source, &agent(product)), by, "{source} {product}");
         }
         assert_eq!(by_address("127.0.0.1:5", "kube-apiserver/v0.0.0 (linux/amd64) kubernetes/1"), None);
-    }
-
-    #[test]
-    fn access_line_claims_are_confirmed_by_privileged_writes() {
-        let confirmed = |verb: &str, uri: &str, product: &str, status| {
-            let user_agent = agent(product);
-            let line = AccessLine {
-                verb: verb.into(),
-                uri: uri.into(),
-                user_agent: user_agent.as_str().into(),
-                source: "10.0.0.7:5".into(),
-                status: Some(status),
-                ..AccessLine::default()
-            };
-            let place = SourcePosition { source: 0, offset: 0, line: 1 };
-            let mut classifier = Classifier::default();
-            let request = classifier.line(&line, None, place);
-            request.client.version_claim.expect("a version claim").confirmed_by(&request).by
-        };
-        let leases = "/apis/coordination.k8s.io/v1/namespaces";
-        let node = format!("{leases}/kube-node-lease/leases/n1?timeout=10s");
-        let leader = format!("{leases}/kube-system/leases/kube-scheduler");
-        assert_eq!(confirmed("PUT", &node, "kubelet", 200), ClaimSource::Kubelet);
-        assert_eq!(confirmed("PUT", &node, "kubelet", 403), ClaimSource::Unconfirmed);
-        assert_eq!(confirmed("PUT", &node, "kube-scheduler", 200), ClaimSource::Unconfirmed);
-        assert_eq!(confirmed("PUT", &leader, "kube-scheduler", 200), ClaimSource::Scheduler);
-        assert_eq!(confirmed("PUT", &leader, "kube-controller-manager", 200), ClaimSource::Unconfirmed);
-        assert_eq!(confirmed("GET", "/api/v1/nodes/n1", "kubelet", 200), ClaimSource::Unconfirmed);
-        assert_eq!(confirmed("PATCH", "/api/v1/nodes/n1/status", "kubelet", 200), ClaimSource::Kubelet);
     }
 }

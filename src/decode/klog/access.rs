@@ -10,7 +10,7 @@ use crate::k8s::{Mark, Marks, go_duration};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AccessLine<'a> {
-    /// Up to 1.21, the HTTP method. Later releases write either the method or the API verb. `requests::access`
+    /// Up to 1.21, the HTTP method. Later releases write either the method or the API verb. `requests::http_method`
     /// interprets it.
     pub verb: Cow<'a, str>,
     /// The request target: encoded path and raw query.
