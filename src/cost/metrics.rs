@@ -224,7 +224,7 @@ mod tests {
 
     type Row = (String, Option<u64>, Option<u64>);
 
-    fn of(text: &str) -> (Vec<Row>, Vec<String>) {
+    fn parsed(text: &str) -> (Vec<Row>, Vec<String>) {
         let metrics = read(text).expect("metrics");
         let entries = metrics.entries.into_iter();
         (entries.map(|(name, one)| (name, one.objects, one.bytes_per_object)).collect(), metrics.notes)
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn the_newest_name_of_a_metric_wins() {
-        let (entries, notes) = of(concat!(
+        let (entries, notes) = parsed(concat!(
             "# HELP apiserver_storage_objects x\n",
             "etcd_object_counts{resource=\"pods\"} 5\n",
             "apiserver_storage_objects{resource=\"pods\"} 6\n",
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn minus_one_means_unknown() {
-        let (entries, notes) = of(concat!(
+        let (entries, notes) = parsed(concat!(
             "apiserver_resource_objects{group=\"\",resource=\"events\"} 2655\n",
             "apiserver_resource_size_estimate_bytes{group=\"\",resource=\"events\"} -1\n",
             "apiserver_resource_objects{group=\"\",resource=\"secrets\"} -1\n",
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_federated_dump_has_timestamps_other_labels_and_several_servers() {
-        let (entries, notes) = of(concat!(
+        let (entries, notes) = parsed(concat!(
             "apiserver_storage_objects{endpoint=\"https\",instance=\"10.0.0.4:6443\",resource=\"pods\",x=\"a,}\\\"=b\"} 7 1592829361218\n",
             "apiserver_storage_objects{instance=\"10.0.0.5:6443\",resource=\"pods\"} 9 1592829361218\r\n",
             "apiserver_storage_objects{instance=\"10.0.0.6:6443\",resource=\"pods\"} -1 1592829361218\n",
@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn spaces_are_allowed_and_metrics_without_a_number_are_an_error() {
-        let (entries, notes) = of(concat!(
+        let (entries, notes) = parsed(concat!(
             "  # TYPE apiserver_storage_objects gauge\n",
             "\tapiserver_storage_objects {resource=\"pods\"} 100\n",
             "apiserver_storage_objects{ resource = \"nodes\" , x=\"\" }\t4\n",
@@ -316,6 +316,6 @@ mod tests {
             )
         };
         let text = (0..9).map(of_one).collect::<Vec<_>>().concat();
-        assert_eq!(of(&text).1, ["the server has no size for: r0, r1, r2, r3, r4, r5 and 3 more"]);
+        assert_eq!(parsed(&text).1, ["the server has no size for: r0, r1, r2, r3, r4, r5 and 3 more"]);
     }
 }

@@ -2,18 +2,18 @@
 //! decodes and scans, and that clients receive at most.
 
 mod basis;
+mod cost_by_minute;
 mod csv_yaml;
 mod inventory;
 mod metrics;
-mod minutes;
 mod outline;
 mod sum;
 mod unit;
 mod work;
 
 pub use basis::{CostBasis, ShapeCost};
+pub use cost_by_minute::{CostByMinute, MinuteCost};
 pub use inventory::{Inventory, InventoryEntry, InventoryFile, InventoryFormat};
-pub use minutes::{Minute, Minutes};
 pub use outline::{RANGE_READS_NOTE, needs_note, outline};
 pub use sum::{Cost, Sum};
 pub use unit::Unit;

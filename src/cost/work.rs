@@ -271,7 +271,7 @@ impl Pricing<'_> {
         match (in_namespace, namespaces) {
             (false, _) => self.amount(objects, Bound::Exact),
             (true, _) if let Some(part) = self.part => {
-                self.amount(objects.map(|all| part.of(all, namespaces)), Bound::Estimate)
+                self.amount(objects.map(|all| part.objects(all, namespaces)), Bound::Estimate)
             }
             (true, None) => self.amount(objects, Bound::AtMost),
             (true, Some(namespaces)) => self.amount(objects.map(|all| all.div_ceil(namespaces)), Bound::Mean),

@@ -47,7 +47,7 @@ impl YamlValue {
 }
 
 impl YamlNode {
-    fn of(spanned: Spanned<YamlValue>) -> Self {
+    fn from_spanned(spanned: Spanned<YamlValue>) -> Self {
         Self { at: at(&spanned), content: spanned.value }
     }
 }
@@ -72,7 +72,7 @@ pub fn read(file: &str, text: &str, longest: usize, errors: &mut FileErrors) -> 
         alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 1_000 },
     };
     match serde_saphyr::from_str_with_options::<Spanned<YamlValue>>(text, options) {
-        Ok(spanned) => Some(YamlNode::of(spanned)),
+        Ok(spanned) => Some(YamlNode::from_spanned(spanned)),
         Err(error) => {
             let place = error.location();
             let at = place.map_or(FilePosition::START, |place| FilePosition {
@@ -198,14 +198,14 @@ impl<'de> Deserialize<'de> for YamlValue {
             fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<YamlValue, A::Error> {
                 let mut list = Vec::new();
                 while let Some(value) = values.next_element::<Spanned<YamlValue>>()? {
-                    list.push(YamlNode::of(value));
+                    list.push(YamlNode::from_spanned(value));
                 }
                 Ok(YamlValue::List(list))
             }
             fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<YamlValue, A::Error> {
                 let mut map = Vec::new();
                 while let Some(key) = entries.next_key::<Spanned<String>>()? {
-                    let value = YamlNode::of(entries.next_value::<Spanned<YamlValue>>()?);
+                    let value = YamlNode::from_spanned(entries.next_value::<Spanned<YamlValue>>()?);
                     map.push((key.value.clone(), at(&key), value));
                 }
                 Ok(YamlValue::Map(map))

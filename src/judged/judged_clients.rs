@@ -18,11 +18,11 @@ use super::{etcd, impersonation};
 use crate::apiserver::judge::served_against_model;
 use crate::apiserver::request_shape::is_long_running;
 use crate::apiserver::{Certainty, RequestShape, Server, Verdict, certainty_within, judge};
-use crate::cost::{Cost, Inventory, Minutes, Prices, Work, reads_several_pages};
+use crate::cost::{Cost, CostByMinute, Inventory, Prices, Work, reads_several_pages};
 use crate::k8s::Scope;
 use crate::ledger::etcd::SlowRange;
 use crate::ledger::instance_histories::shape_hash_of;
-use crate::ledger::{Client, ClientKey, Clients, Merge, NamespaceWeights, Product, ProductRows, Row};
+use crate::ledger::{Client, ClientKey, ClientProduct, Clients, Merge, NamespaceWeights, ProductRows, Row};
 use crate::patterns::{AllFollowed, ClientPatterns, ListInterval, Patterns, Running};
 use crate::requests::{RowKey, stable_hash};
 use crate::version::Doubt;
@@ -233,13 +233,13 @@ impl JudgedClients {
             shapes: BTreeMap::new(),
         };
         let (products, other_products) = client.products.into_parts();
-        let mut products: Vec<(Box<str>, Product)> = products;
+        let mut products: Vec<(Box<str>, ClientProduct)> = products;
         products.extend(other_products.map(|product| (OTHER_PRODUCTS.into(), product)));
         for (name, product) in products {
             summary.add_agent(&name, &product.example, running(stable_hash(&*name)));
             // Rows that differ only in the response class share one pattern. The pattern is reported at the row with
             // the most requests.
-            let ProductRows { rows, overflow } = ProductRows::of(product, self.received_only);
+            let ProductRows { rows, overflow } = ProductRows::from_product(product, self.received_only);
             let rows = rows.into_iter().map(|(row_key, row)| (Some(row_key), row));
             let product = stable_hash(&*name);
             // A duplicate whose details differ creates a row without counted events.
@@ -345,7 +345,7 @@ impl JudgedClients {
         cost.merge(Cost::new(&work.failed(), failed));
         one.cost = Some(Box::new(cost));
         let (served_at, failed_at) = one.row.served_and_failed_times(self.received_only);
-        let mut minutes = Minutes::default();
+        let mut minutes = CostByMinute::default();
         minutes.add(&served_at, served, work);
         minutes.add(&failed_at, failed, &work.failed());
         one.minutes = (!minutes.is_empty()).then(|| Box::new(minutes));

@@ -9,7 +9,7 @@ use super::etcd::SlowRead;
 use super::key::ShapeKey;
 use crate::apiserver::options::Single;
 use crate::apiserver::{Certainty, RequestShape, ServedFrom, Verdict};
-use crate::cost::{Cost, Minutes, Work, page_limit};
+use crate::cost::{Cost, CostByMinute, Work, page_limit};
 use crate::k8s::Verb;
 use crate::ledger::{Merge, Row};
 use crate::patterns::{ListInterval, Pattern};
@@ -51,7 +51,7 @@ pub struct ProductRow {
     /// The cost of the requests; `None` without an inventory.
     pub cost: Option<Box<Cost>>,
     /// The cost by the minute in which requests began. `None` without an inventory, or if the requests cost nothing.
-    pub minutes: Option<Box<Minutes>>,
+    pub minutes: Option<Box<CostByMinute>>,
 }
 
 impl ShapeSummary {

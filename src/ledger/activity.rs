@@ -95,7 +95,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    fn of(minutes: &[u32]) -> Activity {
+    fn activity(minutes: &[u32]) -> Activity {
         let mut activity = Activity::default();
         for minute in minutes {
             activity.note(i64::from(*minute) * 60_000_000 + 7);
@@ -113,17 +113,17 @@ mod tests {
             let sorted: Vec<u32> = sorted.into_iter().collect();
             let naive = sorted.windows(2).map(|pair| u64::from(pair[1] - pair[0] - 1)).max().filter(|gap| *gap > 0);
             let (left, right) = minutes.split_at(cut.min(minutes.len()));
-            let mut merged = of(right);
-            merged.merge(of(left));
+            let mut merged = activity(right);
+            merged.merge(activity(left));
             prop_assert_eq!(merged.longest_gap().map(|gap| gap.minutes), naive);
-            prop_assert_eq!(of(&minutes).longest_gap(), merged.longest_gap());
+            prop_assert_eq!(activity(&minutes).longest_gap(), merged.longest_gap());
             prop_assert_eq!(merged.active_minutes(), sorted.len() as u64);
         }
     }
 
     #[test]
     fn a_gap_begins_after_the_last_event() {
-        assert_eq!(of(&[10, 14]).longest_gap(), Some(Gap { from: 11 * 60_000_000, minutes: 3 }));
-        assert_eq!(of(&[10, 11]).longest_gap(), None);
+        assert_eq!(activity(&[10, 14]).longest_gap(), Some(Gap { from: 11 * 60_000_000, minutes: 3 }));
+        assert_eq!(activity(&[10, 11]).longest_gap(), None);
     }
 }

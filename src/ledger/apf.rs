@@ -15,7 +15,7 @@ const MAX_FLOWS: usize = 8;
 const MAX_NAME: usize = 253;
 
 #[derive(Debug, Clone)]
-pub struct Flows(BoundedMap<FlowKey, Load>);
+pub struct Flows(BoundedMap<FlowKey, FlowLoad>);
 
 /// Identifies a queue of API Priority and Fairness.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -40,7 +40,7 @@ impl Equivalent<FlowKey> for FlowRef<'_> {
 
 /// Sums over the requests of one flow schema.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Load {
+pub struct FlowLoad {
     pub requests: u64,
     /// The sum of seats. A request has seats during execution and seats after it; the larger number counts.
     pub seats: u64,
@@ -70,7 +70,7 @@ impl Flows {
         });
         // Source: k8s.io/apiserver `pkg/util/flowcontrol/request/width.go:MaxSeats`.
         let seats = u64::from(apf.initial_seats.max(apf.final_seats).unwrap_or(0));
-        load.merge(Load {
+        load.merge(FlowLoad {
             requests: 1,
             seats,
             max_seats: seats,
@@ -86,7 +86,7 @@ impl Flows {
 
     /// Returns the loads sorted by key. The load of all keys beyond `MAX_FLOWS` comes last and has no key.
     #[must_use]
-    pub fn into_sorted(self) -> Vec<(Option<FlowKey>, Load)> {
+    pub fn into_sorted(self) -> Vec<(Option<FlowKey>, FlowLoad)> {
         let (mut kept, overflow) = self.0.into_parts();
         kept.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         let overflow = overflow.map(|overflow| (None, overflow));
@@ -94,7 +94,7 @@ impl Flows {
     }
 }
 
-impl Merge for Load {
+impl Merge for FlowLoad {
     fn merge(&mut self, other: Self) {
         self.requests += other.requests;
         self.seats = self.seats.saturating_add(other.seats);
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn of(requests: &[(u8, u32)]) -> Vec<(Option<FlowKey>, Load)> {
+    fn flows(requests: &[(u8, u32)]) -> Vec<(Option<FlowKey>, FlowLoad)> {
         fill(requests).into_sorted()
     }
 
@@ -143,7 +143,7 @@ mod tests {
             let mut merged = fill(right);
             merged.merge(fill(left));
             let merged = merged.into_sorted();
-            prop_assert_eq!(&merged, &of(&requests));
+            prop_assert_eq!(&merged, &flows(&requests));
             prop_assert_eq!(merged.iter().map(|(_, load)| load.requests).sum::<u64>(), requests.len() as u64);
             let seats = requests.iter().map(|(_, seats)| u64::from(*seats));
             prop_assert_eq!(merged.iter().map(|(_, load)| load.seats).sum::<u64>(), seats.clone().sum::<u64>());

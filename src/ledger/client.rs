@@ -63,7 +63,7 @@ impl BoundedKey for RowKey {
 #[derive(Debug)]
 pub struct Client {
     /// The products in the client's user agents.
-    pub products: BoundedMap<Box<str>, Product>,
+    pub products: BoundedMap<Box<str>, ClientProduct>,
     /// The nodes in the client's tokens. For a kubelet, its own node.
     pub nodes: DistinctSet,
     /// The pods in the client's tokens.
@@ -112,7 +112,7 @@ impl Merge for Client {
     fn merge(&mut self, mut other: Self) {
         // This client may be the overflow of all clients. Workers must not count into the overflow through cached
         // handles of one client's rows.
-        other.products.values_mut().for_each(Product::leave);
+        other.products.values_mut().for_each(ClientProduct::leave);
         self.products.merge(other.products);
         self.nodes.merge(other.nodes);
         self.pods.merge(other.pods);
@@ -123,7 +123,7 @@ impl Merge for Client {
 }
 
 #[derive(Debug)]
-pub struct Product {
+pub struct ClientProduct {
     /// An example of a user agent: the first one in byte order.
     pub example: Box<str>,
     /// The hash of the last user agent. The next request mostly has the same one.
@@ -133,7 +133,7 @@ pub struct Product {
     pub begun: BoundedMap<RowKey, SharedRow<EventsBeforeEnd>>,
 }
 
-impl Default for Product {
+impl Default for ClientProduct {
     fn default() -> Self {
         Self {
             example: Box::default(),
@@ -144,7 +144,7 @@ impl Default for Product {
     }
 }
 
-impl Product {
+impl ClientProduct {
     /// Makes all cached handles of the product's rows yield `None`.
     fn leave(&mut self) {
         self.rows.values_mut().for_each(SharedRow::leave);
@@ -163,7 +163,7 @@ impl Product {
     }
 }
 
-impl Merge for Product {
+impl Merge for ClientProduct {
     fn merge(&mut self, mut other: Self) {
         other.leave();
         self.note_agent(&other.example, stable_hash(&*other.example));

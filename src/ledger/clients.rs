@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::bounded_map::Weight;
 use super::client::{namespace_of, rank};
 use super::{
-    Additions, BoundedMap, Client, ClientKey, DistinctSet, EventsBeforeEnd, Merge, Product, Row, RowHash,
-    SharedRow, SlotIndex,
+    Additions, BoundedMap, Client, ClientKey, ClientProduct, DistinctSet, EventsBeforeEnd, Merge, Row,
+    RowHash, SharedRow, SlotIndex,
 };
 use crate::apiserver::ConfiguredNames;
 use crate::k8s::pod_name;
@@ -121,7 +121,7 @@ impl Clients {
     ) -> Option<SharedRow<EventsBeforeEnd>> {
         let (client_slot, product_slot) = self.enter(request, name);
         let client = self.by_key.value_at(client_slot);
-        let Product { rows, begun, .. } = client.products.value_at(product_slot);
+        let ClientProduct { rows, begun, .. } = client.products.value_at(product_slot);
         let before = begun.len();
         let row_key = RowKeyRef { status_class: StatusClass::Served, ..RowKeyRef::from_request(request) };
         let names = &self.names;
@@ -162,7 +162,7 @@ impl Clients {
     fn row(&mut self, request: &Request<'_>, name: RowHash) -> (&mut SharedRow, &mut DistinctSet, bool) {
         let (client_slot, product_slot) = self.enter(request, name);
         let client = self.by_key.value_at(client_slot);
-        let Product { rows, begun, .. } = client.products.value_at(product_slot);
+        let ClientProduct { rows, begun, .. } = client.products.value_at(product_slot);
         let before = rows.len();
         let row_key = RowKeyRef::from_request(request);
         let names = &self.names;

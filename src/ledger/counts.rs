@@ -157,7 +157,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn of(measured: &[Measured]) -> Observed {
+    fn observed(measured: &[Measured]) -> Observed {
         let mut observed = Observed::default();
         for one in measured {
             observed.record(*one);
@@ -183,9 +183,9 @@ mod tests {
             cut in 0_usize..40,
         ) {
             let (left, right) = measured.split_at(cut.min(measured.len()));
-            let mut merged = of(right);
-            merged.merge(of(left));
-            prop_assert_eq!(merged, of(&measured));
+            let mut merged = observed(right);
+            merged.merge(observed(left));
+            prop_assert_eq!(merged, observed(&measured));
             let waits = |one: &&Measured| one.webhooks > 0 && one.webhooks * 2 + 1 >= one.total;
             prop_assert_eq!(merged.mostly_webhooks, measured.iter().filter(waits).count() as u64);
         }

@@ -67,7 +67,7 @@ struct DedupShard {
 struct ShortHash([u16; 3]);
 
 impl ShortHash {
-    fn of(hash: u64) -> Self {
+    fn from_hash(hash: u64) -> Self {
         let bytes = hash.to_be_bytes();
         Self([0, 2, 4].map(|at| u16::from_be_bytes([bytes[at], bytes[at + 1]])))
     }
@@ -216,7 +216,7 @@ impl Deduplicator {
     fn contains(&self, (hash, at): EventKey) -> bool {
         let table = if at == 0 { undated(hash) } else { table_of(at) };
         let shard = self.shard(table);
-        shard.tables.get(&table).is_some_and(|own| own.contains(ShortHash::of(hash)))
+        shard.tables.get(&table).is_some_and(|own| own.contains(ShortHash::from_hash(hash)))
     }
 
     fn shard(&self, table: i64) -> MutexGuard<'_, DedupShard> {
@@ -234,7 +234,7 @@ impl DedupShard {
             order.push_back(table);
             SlotTable::Open(HashTable::with_capacity(others.min(AT_FIRST)))
         });
-        let are_new = hashes.map(|hash| own.insert(ShortHash::of(hash)));
+        let are_new = hashes.map(|hash| own.insert(ShortHash::from_hash(hash)));
         *events += are_new.iter().filter(|is_new| **is_new).count();
         if order.len() > begun {
             let late = order.len().checked_sub(STILL_OPEN + 1).and_then(|late| order.get(late));
@@ -276,7 +276,7 @@ mod tests {
     fn ascending_sorts_hashes() {
         for n in [0, 1, 2, 300, 5_000] {
             for hash_of in [spread, |n| n << 16] {
-                let mut events: Vec<ShortHash> = (0..n).map(hash_of).map(ShortHash::of).collect();
+                let mut events: Vec<ShortHash> = (0..n).map(hash_of).map(ShortHash::from_hash).collect();
                 let mut table = HashTable::new();
                 for event in &events {
                     table.insert_unique(event.spread(), *event, |own| own.spread());

@@ -36,10 +36,10 @@ pub struct Exemplar {
 impl Exemplar {
     /// Creates an exemplar of a request. Ignores the duration of a long-running request, because it is not a cost.
     #[must_use]
-    pub fn of(request: &Request<'_>) -> Self {
+    pub fn from_request(request: &Request<'_>) -> Self {
         let micros = if request.spec.long_running { None } else { request.micros };
         let Request { place, received, status, .. } = *request;
-        Self { micros, place, texts: Texts::of(request.audit_id, request.uri), received, status }
+        Self { micros, place, texts: Texts::new(request.audit_id, request.uri), received, status }
     }
 
     /// The audit ID, cut to [`MAX_AUDIT_ID`].
@@ -108,7 +108,7 @@ impl Exemplars {
     pub fn show(&mut self, request: &Request<'_>) {
         let micros = if request.spec.long_running { None } else { request.micros };
         if self.wants(micros, request.received, request.audit_id) {
-            self.offer(Exemplar::of(request));
+            self.offer(Exemplar::from_request(request));
         }
     }
 
@@ -156,7 +156,7 @@ struct Texts {
 }
 
 impl Texts {
-    fn of(audit_id: &str, uri: &str) -> Self {
+    fn new(audit_id: &str, uri: &str) -> Self {
         let audit_id = prefix(audit_id, MAX_AUDIT_ID);
         let shown = (uri.len() > MAX_URI).then(|| shown_uri(uri));
         let uri = shown.as_deref().unwrap_or(uri);
@@ -192,7 +192,7 @@ mod tests {
 
     fn exemplar((micros, received, id): Sample, (source, offset): (u32, u64)) -> Exemplar {
         let place = SourcePosition { source, offset, line: offset };
-        Exemplar { micros, place, texts: Texts::of(&id.to_string(), "/"), received, status: None }
+        Exemplar { micros, place, texts: Texts::new(&id.to_string(), "/"), received, status: None }
     }
 
     fn sample() -> impl Strategy<Value = Sample> {
@@ -242,7 +242,7 @@ mod tests {
             let pairs: Vec<String> = pairs.into_iter().map(|(key, value)| key + &value).collect();
             for length in [0, 380, 390, 400, 2_000] {
                 let uri = format!("/ü{}?{}", "x".repeat(length), pairs.join("&"));
-                let texts = Texts::of("a", &uri);
+                let texts = Texts::new("a", &uri);
                 let kept = Exemplar { texts, ..exemplar((None, None, 0), (0, 0)) };
                 prop_assert!(kept.uri().len() <= MAX_URI + "…".len());
                 prop_assert_eq!(kept.shown_uri(), shown_uri(&uri), "as if nothing had been kept");

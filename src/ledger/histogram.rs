@@ -172,7 +172,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn of(values: &[u64]) -> Histogram {
+    fn histogram(values: &[u64]) -> Histogram {
         let mut histogram = Histogram::default();
         for value in values {
             histogram.record(*value);
@@ -193,7 +193,7 @@ mod tests {
             mut values in prop::collection::vec(0_u64..100_000_000, 1..200),
             percent in 1_u64..=100,
         ) {
-            let got = of(&values).percentile(percent).expect("not empty");
+            let got = histogram(&values).percentile(percent).expect("not empty");
             values.sort_unstable();
             let rank = (values.len() as u64 * percent).div_ceil(100).max(1);
             let exact = values[usize::try_from(rank).expect("small") - 1];
@@ -205,16 +205,16 @@ mod tests {
             left in prop::collection::vec(0_u64..1 << 40, 0..50),
             right in prop::collection::vec(0_u64..1 << 40, 0..50),
         ) {
-            let mut merged = of(&left);
-            merged.merge(of(&right));
-            prop_assert_eq!(merged, of(&[left, right].concat()));
+            let mut merged = histogram(&left);
+            merged.merge(histogram(&right));
+            prop_assert_eq!(merged, histogram(&[left, right].concat()));
         }
     }
 
     #[test]
     fn last_durations_are_counted() {
         for hits in 1..40_u64 {
-            let histogram = of(&(0..hits).collect::<Vec<_>>());
+            let histogram = histogram(&(0..hits).collect::<Vec<_>>());
             assert_eq!(histogram.percentile(100), Some(hits - 1));
             assert_eq!(histogram.into_buckets().upper_ends().map(|(_, count)| count).sum::<u64>(), hits);
         }

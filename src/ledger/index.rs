@@ -57,7 +57,7 @@ pub struct RequestResult {
 
 impl RequestResult {
     #[must_use]
-    pub fn of(request: &Request<'_>) -> Self {
+    pub fn from_request(request: &Request<'_>) -> Self {
         let [high, low, ..] = request.client.agent_hash.to_be_bytes();
         Self { status: request.status.unwrap_or(0), agent: u16::from_be_bytes([high, low]) }
     }

@@ -172,8 +172,8 @@ pub struct HistoriesByKind {
 
 impl Default for HistoriesByKind {
     fn default() -> Self {
-        let of = |paired| InstanceHistories::within(BOUNDS, paired);
-        Self { lists: of(false), watches: of(true), objects: of(false) }
+        let empty = |paired| InstanceHistories::within(BOUNDS, paired);
+        Self { lists: empty(false), watches: empty(true), objects: empty(false) }
     }
 }
 
@@ -190,7 +190,7 @@ impl HistoriesByKind {
             (Verb::Get, Scope::Object) => objects,
             _ => return None,
         };
-        Some((kind, HistoryEntry::of(request)?))
+        Some((kind, HistoryEntry::from_request(request)?))
     }
 }
 

@@ -183,7 +183,7 @@ impl NamespacePart {
     /// it. So a namespace without named objects is not empty, and with few named objects all namespaces are nearly
     /// equal.
     #[must_use]
-    pub fn of(self, objects: u64, namespaces: Option<u64>) -> u64 {
+    pub fn objects(self, objects: u64, namespaces: Option<u64>) -> u64 {
         let namespaces = namespaces.unwrap_or(0).max(self.namespaces);
         let part = u128::from(self.named) + u128::from(self.requests);
         let all = u128::from(self.requests) * (u128::from(self.all) + u128::from(namespaces));
@@ -259,7 +259,7 @@ mod tests {
             let (all, namespaces) = (named.iter().sum(), named.len() as u64);
             let part = |named| NamespacePart { named, requests: 1, all, namespaces };
             let sum: u64 = named.iter().chain(std::iter::repeat_n(&0, usize::try_from(more).expect("few")))
-                .map(|named| part(*named).of(objects, Some(namespaces + more)))
+                .map(|named| part(*named).objects(objects, Some(namespaces + more)))
                 .sum();
             // Each estimate is rounded up.
             prop_assert!(sum >= objects && sum <= objects + namespaces + more, "{} of {}", sum, objects);
@@ -269,9 +269,9 @@ mod tests {
     #[test]
     fn a_namespace_with_more_named_objects_gets_more() {
         let part = |named| NamespacePart { named, requests: 1, all: 90, namespaces: 2 };
-        assert_eq!((part(80).of(1_000, Some(10)), part(10).of(1_000, Some(10))), (810, 110));
-        assert_eq!(part(80).of(1_000, None), 881);
+        assert_eq!((part(80).objects(1_000, Some(10)), part(10).objects(1_000, Some(10))), (810, 110));
+        assert_eq!(part(80).objects(1_000, None), 881);
         let twice = NamespacePart { named: 160, requests: 2, all: 90, namespaces: 2 };
-        assert_eq!(twice.of(1_000, Some(10)), 810);
+        assert_eq!(twice.objects(1_000, Some(10)), 810);
     }
 }

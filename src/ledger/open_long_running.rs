@@ -154,7 +154,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     /// Builds the state from events: even numbers are starts, odd numbers are ends. IDs repeat.
-    fn of(events: &[u32]) -> OpenLongRunning {
+    fn tracker(events: &[u32]) -> OpenLongRunning {
         let mut live = OpenLongRunning::default();
         for event in events {
             let id = stable_hash(&(event / 2));
@@ -175,7 +175,7 @@ mod tests {
             for event in &events {
                 *naive.entry(event / 2).or_default() += if event % 2 == 0 { 1 } else { -1 };
             }
-            let whole = of(&events);
+            let whole = tracker(&events);
             naive.retain(|_, starts| *starts > 0);
             let open: Vec<(u32, u64)> =
                 naive.into_iter().map(|(minute, starts)| (minute, starts.unsigned_abs())).collect();
@@ -185,10 +185,10 @@ mod tests {
             prop_assert_eq!(minutes, open);
             let mut backwards = events.clone();
             backwards.reverse();
-            prop_assert_eq!(of(&backwards).open(), whole.open());
+            prop_assert_eq!(tracker(&backwards).open(), whole.open());
             let (left, right) = events.split_at(cut.min(events.len()));
-            let mut merged = of(right);
-            merged.merge(of(left));
+            let mut merged = tracker(right);
+            merged.merge(tracker(left));
             prop_assert_eq!((merged.open(), merged.ended), (whole.open(), whole.ended));
         }
     }
@@ -201,7 +201,7 @@ mod tests {
         let mut events: Vec<(u32, u32)> = starts.chain(ends).collect();
         events.sort_unstable();
         let events: Vec<u32> = events.into_iter().map(|(_, event)| event).collect();
-        let live = of(&events[..events.len() - 7]);
+        let live = tracker(&events[..events.len() - 7]);
         assert_eq!((live.open(), live.sampled), (7, 0));
         assert!(live.unpaired.capacity() < 5_000);
     }
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn ends_without_starts_leave_no_request_open() {
         let ends: Vec<u32> = (0..100_000).map(|n| 2 * n + 1).collect();
-        let live = of(&ends);
+        let live = tracker(&ends);
         assert_eq!(live.open(), 0);
         assert!(live.unpaired.len() <= MAX_ENDED);
     }
@@ -230,10 +230,10 @@ mod tests {
     fn open_requests_above_the_limit_are_estimated_in_any_order() {
         let all = u32::try_from(3 * MAX_OPEN).expect("some thousands");
         let starts: Vec<u32> = (0..all).map(|n| 2 * n).collect();
-        let forwards = of(&starts);
+        let forwards = tracker(&starts);
         let (backwards, other): (Vec<u32>, Vec<u32>) = starts.iter().rev().partition(|n| *n % 3 == 0);
-        let mut merged = of(&backwards);
-        merged.merge(of(&other));
+        let mut merged = tracker(&backwards);
+        merged.merge(tracker(&other));
         assert_eq!(forwards, merged);
         assert!(forwards.sampled > 0);
         let (open, all) = (forwards.open(), u64::from(all));

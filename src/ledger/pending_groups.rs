@@ -17,14 +17,14 @@ pub struct PendingGroups<T> {
 
 #[derive(Debug)]
 struct PendingShard<T> {
-    groups: HashMap<u64, Group<T>, FxBuildHasher>,
+    groups: HashMap<u64, PendingGroup<T>, FxBuildHasher>,
     /// Groups in the order of their first item.
     order: VecDeque<u64>,
     bytes: usize,
 }
 
 /// The items of a group, and their total size in bytes.
-type Group<T> = (Vec<T>, usize);
+type PendingGroup<T> = (Vec<T>, usize);
 
 impl<T> PendingGroups<T> {
     /// `room` is the limit in bytes for all shards together.
@@ -40,18 +40,18 @@ impl<T> PendingGroups<T> {
         let mut shard = self.shards.lock_for(group);
         let PendingShard { groups, order, bytes } = &mut *shard;
         *bytes += size;
-        let (items, of_group) = groups.entry(group).or_insert_with(|| {
+        let (items, group_bytes) = groups.entry(group).or_insert_with(|| {
             order.push_back(group);
             (Vec::with_capacity(1), 0)
         });
         items.push(item);
-        *of_group += size;
+        *group_bytes += size;
         if *bytes <= self.room {
             return None;
         }
         let oldest = order.pop_front()?;
-        let (gone, of_group) = groups.remove(&oldest)?;
-        *bytes -= of_group;
+        let (gone, group_bytes) = groups.remove(&oldest)?;
+        *bytes -= group_bytes;
         Some((oldest, gone))
     }
 
@@ -75,25 +75,25 @@ mod tests {
 
     #[test]
     fn groups_stay_together_and_no_item_is_lost() {
-        let waiting = PendingGroups::new(1 << 10);
+        let pending = PendingGroups::new(1 << 10);
         let mut gone: Vec<(u64, Vec<u64>)> = Vec::new();
         for n in 0..10_000_u64 {
-            gone.extend(waiting.add(spread(n / 2), n, 1));
+            gone.extend(pending.add(spread(n / 2), n, 1));
         }
         assert!(!gone.is_empty());
-        gone.extend(waiting.take());
+        gone.extend(pending.take());
         assert!(gone.iter().all(|(_, items)| items.len() == 2));
         let mut all: Vec<u64> = gone.into_iter().flat_map(|(_, items)| items).collect();
         all.sort_unstable();
         assert!(all.into_iter().eq(0..10_000));
-        assert_eq!(waiting.take().count(), 0);
+        assert_eq!(pending.take().count(), 0);
     }
 
     #[test]
     fn a_single_large_group_is_bounded() {
-        let waiting = PendingGroups::new(1 << 10);
+        let pending = PendingGroups::new(1 << 10);
         let largest = (0..1_000)
-            .filter_map(|n| waiting.add(7, n, 1))
+            .filter_map(|n| pending.add(7, n, 1))
             .map(|(_, items)| items.len())
             .max()
             .expect("some");

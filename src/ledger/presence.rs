@@ -144,7 +144,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn of(times: impl IntoIterator<Item = i64>) -> Presence {
+    fn presence(times: impl IntoIterator<Item = i64>) -> Presence {
         let mut presence = Presence::default();
         times.into_iter().for_each(|time| presence.add(time));
         presence
@@ -152,21 +152,21 @@ mod tests {
 
     #[test]
     fn versions_in_sequence_change_at_the_first_time_of_the_later() {
-        let (old, new) = (of([10, 20, 30]), of([31, 50]));
+        let (old, new) = (presence([10, 20, 30]), presence([31, 50]));
         assert_eq!(old.precedes(&new), Some(Change { from: 31, until: 31 }));
         assert_eq!(new.precedes(&old), None);
-        assert_eq!(of([5]).precedes(&of([5])), None, "the same time");
-        assert_eq!(of([]).precedes(&new), None);
+        assert_eq!(presence([5]).precedes(&presence([5])), None, "the same time");
+        assert_eq!(presence([]).precedes(&new), None);
     }
 
     #[test]
     fn a_short_overlap_is_still_a_change() {
         let minute = 60_000_000;
-        let old = of((0..600).map(|at| at * minute));
-        let new = of((595..1_200).map(|at| at * minute));
+        let old = presence((0..600).map(|at| at * minute));
+        let new = presence((595..1_200).map(|at| at * minute));
         let change = Change { from: 595 * minute, until: 599 * minute + 1 };
         assert_eq!(old.precedes(&new), Some(change));
-        let straggler = of((0..600).chain([1_100]).map(|at| at * minute));
+        let straggler = presence((0..600).chain([1_100]).map(|at| at * minute));
         let change = straggler.precedes(&new).expect("a change");
         assert!((570..=620).contains(&(change.from / minute)) && !change.is_gradual(), "{change:?}");
     }
@@ -174,20 +174,23 @@ mod tests {
     #[test]
     fn a_long_overlap_is_a_gradual_change() {
         let minute = 60_000_000;
-        let (old, new) = (of((0..40).map(|at| at * minute)), of((20..=60).map(|at| at * minute)));
+        let (old, new) = (presence((0..40).map(|at| at * minute)), presence((20..=60).map(|at| at * minute)));
         let change = Change { from: 20 * minute, until: 39 * minute + 1 };
         assert_eq!(old.precedes(&new), Some(change));
         assert_eq!(new.precedes(&old), None);
-        let most_of_it = of((5..=60).map(|at| at * minute));
+        let most_of_it = presence((5..=60).map(|at| at * minute));
         assert_eq!(old.precedes(&most_of_it), None);
     }
 
     #[test]
     fn overlap_of_a_whole_presence_is_not_a_change() {
-        let (old, new) = (of(0..6_400), of(6_300..6_400));
+        let (old, new) = (presence(0..6_400), presence(6_300..6_400));
         assert_eq!(old.precedes(&new), None);
-        assert_eq!(of((0..100).map(|at| at * 2)).precedes(&of((0..100).map(|at| at * 2 + 1))), None);
-        assert_eq!(of([10, 30]).precedes(&of([20])), None);
+        assert_eq!(
+            presence((0..100).map(|at| at * 2)).precedes(&presence((0..100).map(|at| at * 2 + 1))),
+            None
+        );
+        assert_eq!(presence([10, 30]).precedes(&presence([20])), None);
     }
 
     proptest! {
@@ -196,11 +199,11 @@ mod tests {
             times in prop::collection::vec(prop_oneof![any::<i64>(), 0_i64..1_000, 0_i64..10_000_000], 1..40),
             cut in 0_usize..40,
         ) {
-            let whole = of(times.iter().copied());
-            prop_assert_eq!(of(times.iter().rev().chain(&times).copied()), whole);
+            let whole = presence(times.iter().copied());
+            prop_assert_eq!(presence(times.iter().rev().chain(&times).copied()), whole);
             let (left, right) = times.split_at(cut.min(times.len()));
-            let mut merged = of(right.iter().copied());
-            merged.merge(&of(left.iter().copied()));
+            let mut merged = presence(right.iter().copied());
+            merged.merge(&presence(left.iter().copied()));
             prop_assert_eq!(merged, whole);
             prop_assert_eq!(whole.span(), times.iter().min().copied().zip(times.iter().max().copied()));
             prop_assert!(times.iter().all(|time| whole.numbers(whole.shift).any(|at| at == time >> whole.shift)));

@@ -3,7 +3,7 @@
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
-use super::{Merge, Product, Row};
+use super::{ClientProduct, Merge, Row};
 use crate::requests::{RowKey, StatusClass};
 
 /// The rows of a product, after the events of [`EventsBeforeEnd`] were added to them.
@@ -19,8 +19,8 @@ impl ProductRows {
     /// Adds the events of each key to the rows with this key. A key without a row gets a new row: its requests did not
     /// end in the log, or they ended as another user. With `received_only`, no request ended, so all rows are new.
     #[must_use]
-    pub fn of(product: Product, received_only: bool) -> Self {
-        let Product { rows, begun, .. } = product;
+    pub fn from_product(product: ClientProduct, received_only: bool) -> Self {
+        let ClientProduct { rows, begun, .. } = product;
         let (rows, overflow) = rows.into_parts();
         let mut rows: Vec<(RowKey, Box<Row>)> =
             rows.into_iter().map(|(row_key, row)| (row_key, Box::new(row.into_inner()))).collect();

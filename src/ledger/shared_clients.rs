@@ -168,7 +168,7 @@ impl SharedClients {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Client, Counter, Product, SharedLedger};
+    use super::super::{Client, ClientProduct, Counter, SharedLedger};
     use super::*;
     use crate::input::SourcePosition;
     use crate::k8s::{Event, Stage};
@@ -180,15 +180,15 @@ mod tests {
     /// or in another one.
     fn request(
         classifier: &mut Classifier,
-        (user, of, stage): (u8, u8, Stage),
+        (user, namespace, stage): (u8, u8, Stage),
         by: impl FnOnce(&Request<'_>),
     ) {
         let json = format!(
-            r#"{{"auditID":"a","stage":"{stage:?}","verb":"get","requestURI":"/api/v1/namespaces/n{of}/configmaps{}/c",
+            r#"{{"auditID":"a","stage":"{stage:?}","verb":"get","requestURI":"/api/v1/namespaces/n{namespace}/configmaps{}/c",
             "responseStatus":{{"code":200}},
             "user":{{"username":"system:serviceaccount:n{}:s{user}","extra":{{
             "authentication.kubernetes.io/pod-name":["p{}"]}}}},"userAgent":"{}/1"}}"#,
-            of % 4,
+            namespace % 4,
             user,
             user % 9,
             user % 3
@@ -205,16 +205,16 @@ mod tests {
     fn evidence(clients: Clients) -> usize {
         let products =
             clients.into_parts().0.into_iter().flat_map(|(_, client)| client.products.into_parts().0);
-        let of = |(_, product): (_, Product)| {
+        let count = |(_, product): (_, ClientProduct)| {
             let begun = product.begun.into_parts().0.into_iter().map(|(_, begun)| begun.into_inner());
             product.rows.into_parts().0.len() + begun.filter(EventsBeforeEnd::has_evidence).count()
         };
-        products.map(of).sum()
+        products.map(count).sum()
     }
 
     #[test]
     fn events_before_the_end_take_part_in_the_bound_of_rows() {
-        let alike = |user, stage| (0..4).map(move |of| (user, of, stage));
+        let alike = |user, stage| (0..4).map(move |namespace| (user, namespace, stage));
         let each = |stage| (0..60).flat_map(move |user| alike(user, stage));
         let received = each(Stage::RequestReceived);
         let logs: [Vec<_>; 3] = [
@@ -244,10 +244,10 @@ mod tests {
     /// For each client: the numbers of ended requests and of RequestReceived events by product, and the numbers of its
     /// namespaces and pods.
     fn requests(clients: Clients) -> Named<(Named<[u64; 2]>, [u64; 2])> {
-        let of = |client: Client| {
+        let counts = |client: Client| {
             let named = [&client.namespaces, &client.pods].map(|names| names.count().0);
             let (products, overflow) = client.products.into_parts();
-            let ended = |product: Product| {
+            let ended = |product: ClientProduct| {
                 let (rows, begun) = (product.rows.into_parts().0, product.begun.into_parts().0);
                 [
                     rows.into_iter().map(|(_, row)| row.into_inner().ended).sum(),
@@ -259,8 +259,8 @@ mod tests {
             (products.map(|(name, product)| (name, ended(product))).collect(), named)
         };
         let (kept, overflow) = clients.into_parts();
-        let kept = kept.into_iter().map(|(key, client)| (Some(key.identity), of(client)));
-        kept.chain(overflow.map(|overflow| (None, of(overflow)))).collect()
+        let kept = kept.into_iter().map(|(key, client)| (Some(key.identity), counts(client)));
+        kept.chain(overflow.map(|overflow| (None, counts(overflow)))).collect()
     }
 
     proptest! {

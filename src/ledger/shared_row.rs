@@ -11,12 +11,12 @@ pub struct SharedRow<T = Row>(Arc<Mutex<Option<T>>>);
 
 impl<T: Default> Default for SharedRow<T> {
     fn default() -> Self {
-        Self::of(T::default())
+        Self::new(T::default())
     }
 }
 
 impl<T> SharedRow<T> {
-    fn of(row: T) -> Self {
+    fn new(row: T) -> Self {
         Self(Arc::new(Mutex::new(Some(row))))
     }
 
@@ -27,7 +27,7 @@ impl<T> SharedRow<T> {
 
     /// Makes all cached handles of the row yield `None`. The row itself moves to a new handle.
     pub(super) fn leave(&mut self) {
-        *self = Self::of(self.taken());
+        *self = Self::new(self.taken());
     }
 
     /// Counts through a cached handle. Returns `None` if the row was merged into another row.

@@ -150,8 +150,8 @@ impl Targets {
     pub fn busiest(&self) -> u64 {
         let counted = self.counted.iter().map(|(_, requests)| *requests).max().unwrap_or(0);
         let distinct = self.distinct();
-        let of = |table: &Table| outstanding(table, distinct);
-        let outstanding = self.cells.as_ref().map_or(0, |cells| of(&cells[0]).min(of(&cells[1])));
+        let excess = |table: &Table| outstanding(table, distinct);
+        let outstanding = self.cells.as_ref().map_or(0, |cells| excess(&cells[0]).min(excess(&cells[1])));
         u64::from(counted.max(outstanding))
     }
 }
@@ -218,7 +218,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    fn of(names: &[u16]) -> Targets {
+    fn targets(names: &[u16]) -> Targets {
         let mut targets = Targets::default();
         for name in names {
             targets.record(stable_hash(&name.to_string()), 1);
@@ -232,10 +232,10 @@ mod tests {
             names in prop::collection::vec(0_u16..400, 0..600),
             cut in 0_usize..600,
         ) {
-            let whole = of(&names);
+            let whole = targets(&names);
             let (left, right) = names.split_at(cut.min(names.len()));
-            let mut merged = of(right);
-            merged.merge(of(left));
+            let mut merged = targets(right);
+            merged.merge(targets(left));
             prop_assert_eq!(&merged, &whole);
         }
 
@@ -245,7 +245,7 @@ mod tests {
             for name in &names {
                 *naive.entry(*name).or_default() += 1;
             }
-            let targets = of(&names);
+            let targets = targets(&names);
             for (name, requests) in &naive {
                 prop_assert_eq!(targets.requests_for(stable_hash(&name.to_string())), *requests);
             }
@@ -257,12 +257,12 @@ mod tests {
 
     #[test]
     fn shared_targets_are_counted_with_the_others_requests() {
-        let (one, other) = (of(&[1, 2, 2, 3]), of(&[2, 3, 3, 3, 4]));
+        let (one, other) = (targets(&[1, 2, 2, 3]), targets(&[2, 3, 3, 3, 4]));
         assert_eq!(one.shared_with(&other), (2, 4));
         assert_eq!(other.shared_with(&one), (2, 3));
-        assert_eq!(one.shared_with(&of(&[7])), (0, 0));
-        let many = of(&(0..2_000).collect::<Vec<u16>>());
-        let half = of(&(1_000..3_000).collect::<Vec<u16>>());
+        assert_eq!(one.shared_with(&targets(&[7])), (0, 0));
+        let many = targets(&(0..2_000).collect::<Vec<u16>>());
+        let half = targets(&(1_000..3_000).collect::<Vec<u16>>());
         let (shared, requests) = many.shared_with(&half);
         assert!((500..=2_000).contains(&shared) && shared == requests, "{shared}");
     }
@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn many_are_estimated() {
         let names: Vec<u16> = (0..20_000).collect();
-        let targets = of(&names);
+        let targets = targets(&names);
         assert!(targets.is_estimate());
         let distinct = targets.distinct();
         assert!(distinct.abs_diff(20_000) < 8_000, "{distinct}");
@@ -282,7 +282,7 @@ mod tests {
         for others in [100, 300, 1_000, 5_000_u16] {
             let mut names: Vec<u16> = (0..others).collect();
             names.extend(std::iter::repeat_n(7, 9_000));
-            let busiest = of(&names).busiest();
+            let busiest = targets(&names).busiest();
             assert!((8_900..=9_100).contains(&busiest), "{others}: {busiest}");
         }
     }
@@ -291,7 +291,7 @@ mod tests {
     fn equal_targets_have_no_outlier() {
         for others in [70, 100, 200, 500, 1_000, 3_000_u16] {
             let names: Vec<u16> = (0..others).flat_map(|name| std::iter::repeat_n(name, 100)).collect();
-            assert_eq!(of(&names).busiest(), 100, "{others}");
+            assert_eq!(targets(&names).busiest(), 100, "{others}");
         }
     }
 }

@@ -232,7 +232,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn of(minutes: &[i64]) -> Timeline {
+    fn timeline(minutes: &[i64]) -> Timeline {
         let mut timeline = Timeline::default();
         for minute in minutes {
             timeline.record(minute * 60_000_000 + 7);
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn windows_include_the_last_requests() {
-        let mut timeline = of(&[3, 3, 5]);
+        let mut timeline = timeline(&[3, 3, 5]);
         timeline.record(4 * 60_000_000 + 1);
         let minute = 60_000_000;
         let counts = vec![(3 * minute, 2), (4 * minute, 1), (5 * minute, 1)];
@@ -258,8 +258,8 @@ mod tests {
 
     #[test]
     fn a_part_is_taken_out_of_wider_windows() {
-        let mut whole = of(&(0..1_600).collect::<Vec<_>>()).windows();
-        whole.subtract(&of(&[0, 1, 7]).windows());
+        let mut whole = timeline(&(0..1_600).collect::<Vec<_>>()).windows();
+        whole.subtract(&timeline(&[0, 1, 7]).windows());
         assert_eq!(whole.minutes, 2);
         let minute = 60_000_000;
         assert_eq!(whole.counts[..3], [(2 * minute, 2), (4 * minute, 2), (6 * minute, 1)]);
@@ -267,9 +267,9 @@ mod tests {
 
     #[test]
     fn windows_share_the_lesser_count_of_each_window() {
-        let own = of(&[3, 3, 3, 5, 9]).windows();
-        assert_eq!(own.shared(&of(&[3, 3, 5, 5, 7]).windows()), 3);
-        let wide = of(&(0..1_600).collect::<Vec<_>>()).windows();
+        let own = timeline(&[3, 3, 3, 5, 9]).windows();
+        assert_eq!(own.shared(&timeline(&[3, 3, 5, 5, 7]).windows()), 3);
+        let wide = timeline(&(0..1_600).collect::<Vec<_>>()).windows();
         assert_eq!(wide.minutes, 2);
         // These pairs of minutes are one window each: 2 and 3, 4 and 5, 8 and 9.
         assert_eq!(own.shared(&wide), 2 + 1 + 1);
@@ -283,21 +283,21 @@ mod tests {
             cut in 0_usize..4_000,
         ) {
             let (left, right) = minutes.split_at(cut.min(minutes.len()));
-            let mut merged = of(right);
-            merged.merge(of(left));
-            prop_assert_eq!(&merged, &of(&minutes));
-            let mut kept = of(left);
-            kept.merge_from(&of(right));
+            let mut merged = timeline(right);
+            merged.merge(timeline(left));
+            prop_assert_eq!(&merged, &timeline(&minutes));
+            let mut kept = timeline(left);
+            kept.merge_from(&timeline(right));
             prop_assert_eq!(&merged, &kept);
             let mut sorted = minutes.clone();
             sorted.sort_unstable();
-            prop_assert_eq!(&merged, &of(&sorted));
+            prop_assert_eq!(&merged, &timeline(&sorted));
             prop_assert_eq!(merged.total(), minutes.len() as u64);
         }
 
         #[test]
         fn windows_hold_each_request_where_it_began(minutes in prop::collection::vec(0_i64..5_000, 0..4_000)) {
-            let windows = of(&minutes).windows();
+            let windows = timeline(&minutes).windows();
             let width = i64::try_from(windows.minutes).expect("a few minutes") * 60_000_000;
             let mut naive: BTreeMap<i64, u64> = BTreeMap::new();
             for minute in &minutes {
@@ -326,7 +326,7 @@ mod tests {
             for minute in &minutes {
                 *naive.entry(*minute).or_default() += 1;
             }
-            let rate = of(&minutes).rate().expect("not empty");
+            let rate = timeline(&minutes).rate().expect("not empty");
             let peak = *naive.values().max().expect("not empty");
             let first = naive.iter().find(|(_, count)| **count == peak).expect("a peak").0;
             prop_assert_eq!(rate, Rate {

@@ -84,7 +84,7 @@ impl Traces {
         let number = fragment.number.map_or(place.offset | NO_NUMBER, u64::from);
         let key = (place.source, number);
         self.0.entry(&key, 0, || key).merge(Trace {
-            header: header.then(|| Box::new(Header::of(place.offset, fragment))),
+            header: header.then(|| Box::new(Header::new(place.offset, fragment))),
             headers: u64::from(header),
             items: fragment.items,
             end_micros: fragment.total_micros.filter(|_| !header),
@@ -120,7 +120,7 @@ impl Traces {
 }
 
 impl Header {
-    fn of(offset: u64, fragment: &TraceFragment<'_>) -> Self {
+    fn new(offset: u64, fragment: &TraceFragment<'_>) -> Self {
         Self {
             offset,
             about: About {

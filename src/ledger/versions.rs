@@ -82,7 +82,7 @@ impl Merge for Stated {
 
 /// The key under which evidence is stored with its times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Shown {
+enum EvidenceKey {
     Version(ClaimSource, u32, KubeVersion),
     Sign(Sign, u32),
 }
@@ -114,24 +114,24 @@ impl Default for VersionEvidence {
 
 /// A cache of recent entries with their times. A repeated entry costs one comparison.
 #[derive(Debug, Clone)]
-struct Recent([Option<(Shown, Presence)>; Self::SLOTS]);
+struct Recent([Option<(EvidenceKey, Presence)>; Self::SLOTS]);
 
 impl Recent {
     const SLOTS: usize = 64;
 
     /// Records a time for an entry. Returns the entry that this evicts from the cache.
     #[allow(clippy::cast_possible_truncation, reason = "the upper bits choose a slot")]
-    fn note(&mut self, shown: Shown, at: Option<i64>) -> Option<(Shown, Presence)> {
-        let slot = &mut self.0[(FxBuildHasher.hash_one(shown) >> 58) as usize];
+    fn note(&mut self, key: EvidenceKey, at: Option<i64>) -> Option<(EvidenceKey, Presence)> {
+        let slot = &mut self.0[(FxBuildHasher.hash_one(key) >> 58) as usize];
         if let Some((known, presence)) = slot
-            && *known == shown
+            && *known == key
         {
             if let Some(at) = at {
                 presence.add(at);
             }
             return None;
         }
-        slot.replace((shown, at.map(Presence::at).unwrap_or_default()))
+        slot.replace((key, at.map(Presence::at).unwrap_or_default()))
     }
 }
 
@@ -181,14 +181,14 @@ impl VersionEvidence {
 
     /// Records that a component claims a version at a time.
     pub fn note(&mut self, by: ClaimSource, version: KubeVersion, source: u32, at: Option<i64>) {
-        if let Some((shown, presence)) = self.recent.note(Shown::Version(by, source, version), at) {
-            self.add(shown, &presence);
+        if let Some((key, presence)) = self.recent.note(EvidenceKey::Version(by, source, version), at) {
+            self.add(key, &presence);
         }
     }
 
     pub fn show(&mut self, sign: Sign, source: u32, at: Option<i64>) {
-        if let Some((shown, presence)) = self.recent.note(Shown::Sign(sign, source), at) {
-            self.add(shown, &presence);
+        if let Some((key, presence)) = self.recent.note(EvidenceKey::Sign(sign, source), at) {
+            self.add(key, &presence);
         }
     }
 
@@ -203,15 +203,15 @@ impl VersionEvidence {
 
     /// Adds an entry. Only the keys decide which entries are evicted. Claims of the least trusted claim source are
     /// evicted first.
-    fn add(&mut self, shown: Shown, presence: &Presence) {
-        match shown {
-            Shown::Version(by, source, version) => {
+    fn add(&mut self, key: EvidenceKey, presence: &Presence) {
+        match key {
+            EvidenceKey::Version(by, source, version) => {
                 self.stated.entry((by, source, version)).or_default().merge(presence);
                 if self.stated.len() > MAX_STATEMENTS {
                     self.stated.pop_last();
                 }
             }
-            Shown::Sign(sign, source) => {
+            EvidenceKey::Sign(sign, source) => {
                 self.signs.entry((sign, source)).or_default().merge(presence);
                 if self.signs.len() > MAX_SIGNS {
                     self.signs.pop_last();
@@ -223,8 +223,8 @@ impl VersionEvidence {
     /// Moves the cached entries to the maps.
     fn settle(&mut self) {
         for at in 0..Recent::SLOTS {
-            if let Some((shown, presence)) = self.recent.0[at].take() {
-                self.add(shown, &presence);
+            if let Some((key, presence)) = self.recent.0[at].take() {
+                self.add(key, &presence);
             }
         }
     }
@@ -269,10 +269,10 @@ impl Merge for VersionEvidence {
     fn merge(&mut self, mut other: Self) {
         other.settle();
         for ((by, source, version), presence) in other.stated {
-            self.add(Shown::Version(by, source, version), &presence);
+            self.add(EvidenceKey::Version(by, source, version), &presence);
         }
         for ((sign, source), presence) in other.signs {
-            self.add(Shown::Sign(sign, source), &presence);
+            self.add(EvidenceKey::Sign(sign, source), &presence);
         }
         self.instances.merge(other.instances);
         self.etcd.merge(other.etcd);

@@ -17,7 +17,7 @@ const RESTART: i64 = 60 * SECOND;
 /// One read: a GET, or a LIST with all its pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "they are independent facts")]
-pub struct Read {
+pub struct TargetRead {
     /// When the server received the first request of this read, in microseconds since 1970.
     pub at: i64,
     /// When the last page ended, in microseconds since 1970.
@@ -45,10 +45,10 @@ pub struct Read {
 
 /// Groups the entries of one target into reads. The entries must be in time order.
 #[must_use]
-pub fn reads(entries: &[HistoryEntry]) -> Vec<Read> {
+pub fn reads(entries: &[HistoryEntry]) -> Vec<TargetRead> {
     let is_read =
         |entry: &&HistoryEntry| !matches!(entry.kind(), RequestKind::WatchBegan | RequestKind::WatchEnded);
-    let mut reads: Vec<Read> = Vec::with_capacity(entries.iter().filter(is_read).count());
+    let mut reads: Vec<TargetRead> = Vec::with_capacity(entries.iter().filter(is_read).count());
     for entry in entries {
         let is_first = match entry.kind() {
             RequestKind::Get | RequestKind::List => true,
@@ -66,7 +66,7 @@ pub fn reads(entries: &[HistoryEntry]) -> Vec<Read> {
             // The page after an inconsistent one has a new revision.
             read.revision = if entry.kind() == RequestKind::NextPage { entry.link } else { 0 };
         } else {
-            reads.push(Read {
+            reads.push(TargetRead {
                 at: entry.at(),
                 end: entry.end(),
                 ask: entry.ask,
@@ -87,11 +87,11 @@ pub fn reads(entries: &[HistoryEntry]) -> Vec<Read> {
 
 /// Finds the read that a page continues: the newest one with its revision, or else the newest one with an unknown
 /// revision.
-fn continued_read<'r>(reads: &'r mut [Read], page: &HistoryEntry) -> Option<&'r mut Read> {
+fn continued_read<'r>(reads: &'r mut [TargetRead], page: &HistoryEntry) -> Option<&'r mut TargetRead> {
     let newest = reads.len().saturating_sub(SEARCHED);
     let recent = &reads[newest..];
-    let may = |read: &Read| read.asks_page && page.at() - read.end <= MAX_PAGE_PAUSE;
-    let is_same = |read: &Read| match page.kind() {
+    let may = |read: &TargetRead| read.asks_page && page.at() - read.end <= MAX_PAGE_PAUSE;
+    let is_same = |read: &TargetRead| match page.kind() {
         RequestKind::InconsistentPage => read.next_ask.is_some(),
         _ => read.revision == page.link,
     };
@@ -107,7 +107,7 @@ fn continued_read<'r>(reads: &'r mut [Read], page: &HistoryEntry) -> Option<&'r 
 
 /// Adds the paginated LISTs of one target. They count for the row of the second page, because that page needs a
 /// snapshot or etcd.
-pub(super) fn add(reads: &[Read], rows: &mut ShapePatterns) {
+pub(super) fn add(reads: &[TargetRead], rows: &mut ShapePatterns) {
     for (index, read) in reads.iter().enumerate() {
         let Some(shape) = read.next_ask else { continue };
         let restarted = read.response == ResponseClass::Expired

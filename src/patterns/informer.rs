@@ -4,7 +4,7 @@
 
 use compact_str::CompactString;
 
-use super::chain::Read;
+use super::chain::TargetRead;
 use super::pattern::{Informers, ShapePatterns};
 use super::time::{SECOND, START, most_in_an_hour};
 use super::watching::{SOON, Watch};
@@ -53,7 +53,7 @@ pub enum RelistCause {
 /// watch instead, if it finds none, or if that watch ended just before and no read came since.
 /// `known_until` is the start of the last watch in the history, if the history omits later ones.
 #[must_use]
-pub fn roles(reads: &[Read], watches: &[Watch], known_until: Option<i64>) -> Vec<ReadRole> {
+pub fn roles(reads: &[TargetRead], watches: &[Watch], known_until: Option<i64>) -> Vec<ReadRole> {
     let mut roles = vec![ReadRole::Standalone; reads.len()];
     // Ended watches that no other watch continued, ordered by end.
     let mut loose: Vec<(i64, RelistCause)> = Vec::new();
@@ -124,13 +124,13 @@ fn cause(watch: &Watch) -> RelistCause {
 /// Adds the informers of one target.
 pub(super) fn add(
     instance: &Instance<CompactString>,
-    reads: &[Read],
+    reads: &[TargetRead],
     watches: &[Watch],
     roles: &[ReadRole],
     rows: &mut ShapePatterns,
 ) {
     let mut relists = 0;
-    let mut lost: Vec<&Read> = Vec::new();
+    let mut lost: Vec<&TargetRead> = Vec::new();
     for (read, role) in reads.iter().zip(roles) {
         if matches!(role, ReadRole::Standalone | ReadRole::Unknown) {
             continue;
@@ -165,7 +165,8 @@ pub(super) fn add(
         watches.iter().filter(|watch| watch.asks_initial_events && watch.response == ResponseClass::Invalid)
     {
         let at = reads.partition_point(|read| read.at < watch.at);
-        let is_after = |read: &Read| read.at <= watch.at + START && read.response == ResponseClass::Served;
+        let is_after =
+            |read: &TargetRead| read.at <= watch.at + START && read.response == ResponseClass::Served;
         if reads.get(at).is_some_and(is_after) {
             rows.pattern(watch.ask).watching.fallbacks += 1;
         }
@@ -174,15 +175,18 @@ pub(super) fn add(
 
 /// Returns the second LIST of each double start: two complete LISTs close together, and a WATCH that follows one of
 /// them. A third LIST soon after is polling, not a double start.
-fn seconds_of_starts<'r>(reads: &'r [Read], roles: &[ReadRole]) -> impl Iterator<Item = &'r Read> {
-    let whole = |read: &Read| {
+fn seconds_of_starts<'r>(
+    reads: &'r [TargetRead],
+    roles: &[ReadRole],
+) -> impl Iterator<Item = &'r TargetRead> {
+    let whole = |read: &TargetRead| {
         read.is_list && read.response == ResponseClass::Served && read.next_ask.is_none() && !read.is_headless
     };
     let begins =
         |role: ReadRole| matches!(role, ReadRole::InformerStart | ReadRole::Relist(RelistCause::Ended));
     let is_pair = move |first: usize| {
         let [one, two] = [&reads[first], &reads[first + 1]];
-        let far = |other: Option<&Read>| other.is_none_or(|other| (other.at - one.at).abs() >= START);
+        let far = |other: Option<&TargetRead>| other.is_none_or(|other| (other.at - one.at).abs() >= START);
         let both = [roles[first], roles[first + 1]];
         whole(one)
             && whole(two)
@@ -200,8 +204,8 @@ fn seconds_of_starts<'r>(reads: &'r [Read], roles: &[ReadRole]) -> impl Iterator
 mod tests {
     use super::*;
 
-    fn list(second: i64) -> Read {
-        Read {
+    fn list(second: i64) -> TargetRead {
+        TargetRead {
             at: second * SECOND,
             end: second * SECOND + SECOND / 10,
             ask: 1,

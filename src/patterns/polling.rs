@@ -2,7 +2,7 @@
 
 use compact_str::CompactString;
 
-use super::chain::Read;
+use super::chain::TargetRead;
 use super::informer::ReadRole;
 use super::pattern::ShapePatterns;
 use crate::ledger::instance_histories::ResponseClass;
@@ -19,11 +19,11 @@ const MAX_SPREAD_PERCENT: u64 = 1_000;
 /// the target.
 pub(super) fn add(
     instance: &Instance<CompactString>,
-    reads: &[Read],
+    reads: &[TargetRead],
     roles: &[ReadRole],
     rows: &mut ShapePatterns,
 ) -> Option<u32> {
-    let alone: Vec<&Read> = reads
+    let alone: Vec<&TargetRead> = reads
         .iter()
         .zip(roles)
         .filter(|(read, role)| {
@@ -72,7 +72,7 @@ pub(super) fn add_instance(mut polled: Vec<u32>, rows: &mut ShapePatterns) {
 }
 
 /// The most frequent request shape; among equals the smallest hash, so that the result is deterministic.
-fn usual_ask(reads: &[&Read]) -> u32 {
+fn usual_ask(reads: &[&TargetRead]) -> u32 {
     if reads.iter().all(|read| read.ask == reads[0].ask) {
         return reads[0].ask;
     }

@@ -4,7 +4,7 @@ use compact_str::CompactString;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
-use super::chain::Read;
+use super::chain::TargetRead;
 use super::informer::{ReadRole, RelistCause};
 use super::pattern::{Restarts, ShapePatterns};
 use super::time::{SECOND, most_in_an_hour};
@@ -86,7 +86,7 @@ pub(super) struct PodRun {
 
 impl Process {
     /// Adds the reads and watches of another target.
-    pub(super) fn add(&mut self, reads: &[Read], roles: &[ReadRole], watches: &[Watch], log_end: i64) {
+    pub(super) fn add(&mut self, reads: &[TargetRead], roles: &[ReadRole], watches: &[Watch], log_end: i64) {
         let target = self.targets;
         self.targets += 1;
         let mut ends: Vec<(i64, ResponseClass)> =

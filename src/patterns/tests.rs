@@ -66,18 +66,18 @@ fn patterns_of(mut instances: Vec<InstanceRecords>) -> HashMap<u32, Pattern> {
     rows.0.into_iter().map(|(ask, pattern)| (ask, *pattern)).collect()
 }
 
-fn of(done: &[TestRequest], ask: u32) -> Pattern {
+fn pattern(done: &[TestRequest], ask: u32) -> Pattern {
     patterns(&[history("a", done)]).remove(&ask).unwrap_or_default()
 }
 
 #[test]
 fn a_list_with_a_watch_is_an_informer_start() {
     let done = [list(0), watch(200, 400_000), watch(400_300, 500_000), open_watch(900_400)];
-    let informers = of(&done, LIST).informers;
+    let informers = pattern(&done, LIST).informers;
     assert_eq!(informers, Informers { starts: 1, ..Informers::default() });
-    let lists = of(&done, LIST).polling;
+    let lists = pattern(&done, LIST).polling;
     assert_eq!((lists.alone, lists.reads), (0, 0));
-    assert_eq!(of(&done, WATCH).watching.watches, 3);
+    assert_eq!(pattern(&done, WATCH).watching.watches, 3);
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn relists_have_a_cause() {
         list(703_000),
         open_watch(703_200),
     ];
-    let informers = of(&done, LIST).informers;
+    let informers = pattern(&done, LIST).informers;
     let expected = Informers {
         starts: 1,
         relists_expired: 2,
@@ -115,14 +115,14 @@ fn relists_have_a_cause() {
 #[test]
 fn lists_without_a_watch_are_polling() {
     let done: Vec<TestRequest> = (0..20).map(|n| list(n * 30_000 + n % 3)).collect();
-    let polling = of(&done, LIST).polling;
+    let polling = pattern(&done, LIST).polling;
     assert_eq!((polling.reads, polling.pollers, polling.alone), (20, 1, 20));
     let busiest = &polling.busiest[0];
     assert!(busiest.median.abs_diff(30_000_000) < 3_000 && busiest.spread < 4_000, "{busiest:?}");
     let refused: Vec<TestRequest> =
         (0..20).map(|n| TestRequest(n * 1_000, RequestKind::List, ResponseClass::Refused, 1, 0)).collect();
-    assert_eq!(of(&refused, LIST).polling, Polling::default(), "refused reads do not poll");
-    assert_eq!(of(&done[..2], LIST).polling.reads, 0);
+    assert_eq!(pattern(&refused, LIST).polling, Polling::default(), "refused reads do not poll");
+    assert_eq!(pattern(&done[..2], LIST).polling.reads, 0);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn pages_are_joined_by_their_revision() {
         page(11_000, 9),
         TestRequest(12_000, RequestKind::InconsistentPage, ResponseClass::Served, 100, 0),
     ];
-    let chains = of(&done, PAGE).chains;
+    let chains = pattern(&done, PAGE).chains;
     let expected = Chains {
         count: 3,
         pages: 9,
@@ -151,7 +151,7 @@ fn pages_are_joined_by_their_revision() {
         headless: 0,
     };
     assert_eq!(chains, expected);
-    assert_eq!(of(&[page(1_000, 5), page(2_000, 5)], PAGE).chains.headless, 1);
+    assert_eq!(pattern(&[page(1_000, 5), page(2_000, 5)], PAGE).chains.headless, 1);
 }
 
 #[test]
@@ -164,13 +164,13 @@ fn two_informers_of_one_pod_have_parallel_watches() {
         open_watch(301_100),
         open_watch(301_600),
     ];
-    let watching = of(&done, WATCH).watching;
+    let watching = pattern(&done, WATCH).watching;
     assert_eq!((watching.beside, watching.most_at_once, watching.doubled_instances), (4, 2, 1));
-    assert_eq!(of(&done, LIST).informers.twice, 1);
-    assert_eq!(of(&done, LIST).informers.starts, 2);
+    assert_eq!(pattern(&done, LIST).informers.twice, 1);
+    assert_eq!(pattern(&done, LIST).informers.starts, 2);
     // A new watch before the server notices the end of the old connection does not count as a second informer.
     let late = [list(0), watch(1_000, 300_000), watch(290_000, 300_000)];
-    assert_eq!(of(&late, WATCH).watching.most_at_once, 0);
+    assert_eq!(pattern(&late, WATCH).watching.most_at_once, 0);
 }
 
 #[test]
@@ -220,10 +220,10 @@ fn orphan_pages_and_pages_after_an_inconsistent_one_are_joined() {
     );
     let inconsistent = TestRequest(3_000, RequestKind::InconsistentPage, ResponseClass::Served, 100, 0);
     let done = [list(0), page(1_000, 5), inconsistent, page(4_000, 9), page(5_000, 9)];
-    let chains = of(&done, PAGE).chains;
+    let chains = pattern(&done, PAGE).chains;
     assert_eq!((chains.count, chains.pages, chains.headless), (1, 5, 0));
     assert_eq!(
-        of(&[list(0), page(700_000, 5)], PAGE).chains.headless,
+        pattern(&[list(0), page(700_000, 5)], PAGE).chains.headless,
         1,
         "no server keeps a revision so long"
     );
@@ -232,9 +232,9 @@ fn orphan_pages_and_pages_after_an_inconsistent_one_are_joined() {
 #[test]
 fn a_watch_without_an_end_makes_no_second_informer() {
     let done = [list(0), open_watch(200), list(300_000), open_watch(300_200)];
-    assert_eq!(of(&done, WATCH).watching.most_at_once, 0);
+    assert_eq!(pattern(&done, WATCH).watching.most_at_once, 0);
     let two = [list(0), open_watch(200), list(400), open_watch(600)];
-    assert_eq!(of(&two, WATCH).watching.most_at_once, 2, "of one start");
+    assert_eq!(pattern(&two, WATCH).watching.most_at_once, 2, "of one start");
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn polls_beside_an_informer_are_not_relists() {
     let polls = (0..60).map(|n| list(10_000 + n * 10_000));
     let watches = (0..10).map(|n| watch(200 + n * 60_000, 59_900));
     let done: Vec<TestRequest> = [list(0)].into_iter().chain(polls).chain(watches).collect();
-    let pattern = of(&done, LIST);
+    let pattern = pattern(&done, LIST);
     assert_eq!((pattern.informers.starts, pattern.informers.relists()), (1, 0));
     assert_eq!(pattern.polling.reads, 60);
 }
@@ -256,13 +256,13 @@ fn relists_are_found_if_server_clocks_differ() {
             [list(at), TestRequest(at + 20, RequestKind::WatchEnded, ResponseClass::Expired, 1, 0)]
         })
         .collect();
-    let informers = of(&done, LIST).informers;
+    let informers = pattern(&done, LIST).informers;
     assert_eq!((informers.starts, informers.relists_expired, informers.most_in_an_hour), (1, 4, 4));
 }
 
 #[test]
 fn a_double_start_has_a_watch_and_no_third_list() {
-    let twice = |done: &[TestRequest]| of(done, LIST).informers.twice;
+    let twice = |done: &[TestRequest]| pattern(done, LIST).informers.twice;
     assert_eq!(twice(&[list(0), list(40_000)]), 0, "a job at its begin and its end");
     assert_eq!(twice(&[list(0), list(2_000), watch(2_200, 100_000)]), 1);
     let later = [list(0), watch(200, 300_000), list(301_000), list(303_000), watch(303_200, 100_000)];
@@ -286,5 +286,5 @@ fn many_simultaneous_requests_take_linear_time() {
     let lists = (0..30_000).map(list);
     let watches = (0..30_000).map(|n| open_watch(30_000 + n));
     let done: Vec<TestRequest> = lists.chain(watches).collect();
-    assert_eq!(of(&done, WATCH).watching.watches, 30_000);
+    assert_eq!(pattern(&done, WATCH).watching.watches, 30_000);
 }

@@ -225,7 +225,7 @@ impl<'a> Counting<'a> {
                     index.note(
                         request_hash(request.audit_id, request.uri),
                         Ledger::row_hash(&request),
-                        RequestResult::of(&request),
+                        RequestResult::from_request(&request),
                         false,
                     );
                 }
@@ -346,7 +346,7 @@ impl<'a> Counting<'a> {
         }
         let mut request = self.classifier.line(line, logged_at, place);
         request.version_index = self.shared.timeline.version_index(place.source, request.received);
-        let (row, result) = (Ledger::row_hash(&request), RequestResult::of(&request));
+        let (row, result) = (Ledger::row_hash(&request), RequestResult::from_request(&request));
         index.note(request_hash(&line.audit_id, &line.uri), row, result, true);
     }
 
@@ -394,7 +394,7 @@ impl<'a> Counting<'a> {
             return;
         };
         let hash = (!line.audit_id.is_empty()).then(|| request_hash(&line.audit_id, &line.uri));
-        match hash.and_then(|hash| index.audited(hash, RequestResult::of(&request))) {
+        match hash.and_then(|hash| index.audited(hash, RequestResult::from_request(&request))) {
             Some(row) if is_new => {
                 // A line that the filter excludes was counted as filtered. But it still contains facts about a request
                 // of the audit log.

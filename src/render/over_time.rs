@@ -9,7 +9,7 @@ use super::prose::Line;
 use super::span::drawn;
 use super::sparkline::sparkline;
 use crate::k8s::timestamp;
-use crate::ledger::{Busiest, Load, Step};
+use crate::ledger::{Busiest, RequestRates, Step};
 use crate::report::v1::{Client, Finding, Peak, PeakClient, Point, Report, minute};
 
 /// The maximum number of clients that are named for a peak.
@@ -110,7 +110,7 @@ impl<'r> OverTime<'r> {
 impl Series {
     /// Creates a client's series from one number of each point. `None` if all numbers are zero.
     fn new(client: &Client, number: fn(&Point) -> u32) -> Option<Self> {
-        let mut load = Load::default();
+        let mut load = RequestRates::default();
         client.timelines.iter().for_each(|timeline| timeline.add_to(&mut load, number));
         let points = client.timelines.iter().flat_map(|timeline| &timeline.points.0);
         let counts = points.map(|point| (point.minute, u64::from(number(point)))).collect();

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::v1;
-use crate::cost::{self, CostBasis, Inventory, Minute, Minutes, Prices, Unit};
+use crate::cost::{self, CostBasis, CostByMinute, Inventory, MinuteCost, Prices, Unit};
 use crate::judged::JudgedClients;
 use crate::k8s::timestamp;
 use crate::ledger::Merge;
@@ -16,12 +16,12 @@ const LATENCY: &str = "latency";
 #[derive(Debug, Default)]
 pub(super) struct Costs {
     pub(super) sum: Option<cost::Cost>,
-    pub(super) minutes: Minutes,
+    pub(super) minutes: CostByMinute,
 }
 
 impl Costs {
     pub(super) fn new(inventory: Option<&Inventory>) -> Self {
-        Self { sum: inventory.map(|_| cost::Cost::default()), minutes: Minutes::default() }
+        Self { sum: inventory.map(|_| cost::Cost::default()), minutes: CostByMinute::default() }
     }
 
     pub(super) fn add(&mut self, other: &Self) {
@@ -37,7 +37,7 @@ impl Costs {
         let Some(sum) = &self.sum else {
             return from_basis(&CostBasis::Latency, cost_context);
         };
-        let cost_minute = |(at, minute): (i64, &Minute)| v1::CostMinute {
+        let cost_minute = |(at, minute): (i64, &MinuteCost)| v1::CostMinute {
             at: timestamp::format_micros(at),
             etcd_objects: minute.etcd_objects,
             etcd_bytes: minute.etcd_bytes,

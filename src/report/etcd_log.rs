@@ -10,7 +10,7 @@ use crate::input::Sources;
 use crate::judged::JudgedClients;
 use crate::judged::etcd::{Nearness, SLACK, SlowReads};
 use crate::k8s::timestamp::format_micros;
-use crate::ledger::etcd::{Amount, EtcdKind, Slow, SlowKey, WorstRequest};
+use crate::ledger::etcd::{EtcdKind, Slow, SlowKey, SumAndMax, WorstRequest};
 use crate::ledger::{EtcdLog, InputCounts};
 
 /// The name for the sum of the errors beyond the limit.
@@ -261,6 +261,6 @@ impl EtcdLogInput<'_> {
     }
 }
 
-fn amount(amount: Amount) -> v1::EtcdAmount {
+fn amount(amount: SumAndMax) -> v1::EtcdAmount {
     v1::EtcdAmount { sum: amount.sum, max: amount.max }
 }

@@ -9,7 +9,7 @@ use rustc_hash::FxBuildHasher;
 use super::sums::RequestsOverTime;
 use super::v1;
 use crate::judged::ShapeKey;
-use crate::ledger::{Busiest, Load, Timeline};
+use crate::ledger::{Busiest, RequestRates, Timeline};
 
 /// The resource of the overflow row for shapes.
 const OTHER_RESOURCE: &str = "(other)";
@@ -87,7 +87,7 @@ pub(super) fn peak(clients: &[v1::Client], count: fn(&v1::Point) -> u32) -> Opti
             *windows.entry((point.minute, timeline.window_minutes)).or_default() += u64::from(count(point));
         }
     }
-    let mut load = Load::default();
+    let mut load = RequestRates::default();
     for ((minute, width), requests) in windows {
         load.add(u64::from(minute), width, requests);
     }

@@ -57,7 +57,7 @@ impl Ranked {
         for (key, client) in clients.chain(rest.map(|rest| (None, rest))) {
             let (products, others) = client.products.into_parts();
             for product in products.into_iter().map(|(_, product)| product).chain(others) {
-                let ProductRows { rows, overflow } = ProductRows::of(product, received_only);
+                let ProductRows { rows, overflow } = ProductRows::from_product(product, received_only);
                 for row in rows.into_iter().map(|(_, row)| row).chain(overflow) {
                     let requests = row.requests(received_only);
                     let mut add = |value: &str, count: u64| {

@@ -101,7 +101,7 @@ impl TraceGroupName {
 
 pub(super) fn flows(flows: Option<&Flows>) -> Vec<v1::PriorityAndFairness> {
     let sorted = flows.map_or_else(Vec::new, |flows| flows.clone().into_sorted());
-    let flow = |(key, load): (Option<ledger::apf::FlowKey>, ledger::apf::Load)| {
+    let flow = |(key, load): (Option<ledger::apf::FlowKey>, ledger::apf::FlowLoad)| {
         let (priority_level, flow_schema) = match key {
             Some(key) => (key.priority_level.into(), key.flow_schema.into()),
             None => (OTHER_FLOWS.to_owned(), OTHER_FLOWS.to_owned()),

@@ -13,7 +13,7 @@ use crate::ledger::{self, DistinctSet, Histogram, Merge, Row, Timeline};
 pub(super) struct RequestsOverTime {
     pub(super) sum: Timeline,
     /// Used for the peak if a window is wider than a minute. `None` means that `sum` has the peak.
-    load: Option<ledger::Load>,
+    load: Option<ledger::RequestRates>,
 }
 
 impl RequestsOverTime {
@@ -46,8 +46,8 @@ impl RequestsOverTime {
     }
 }
 
-fn load_of(timeline: &Timeline) -> ledger::Load {
-    let mut load = ledger::Load::default();
+fn load_of(timeline: &Timeline) -> ledger::RequestRates {
+    let mut load = ledger::RequestRates::default();
     load.add_all(timeline);
     load
 }
@@ -231,7 +231,7 @@ mod tests {
         fn rate_equals_that_of_a_load_over_all_windows(
             parts in prop::collection::vec((0_i64..3_000, 1_usize..2_000, 1_usize..4, 1_usize..3), 0..4),
         ) {
-            let (mut times, mut load, mut all) = (RequestsOverTime::default(), ledger::Load::default(), Timeline::default());
+            let (mut times, mut load, mut all) = (RequestsOverTime::default(), ledger::RequestRates::default(), Timeline::default());
             for (from, minutes, step, each) in parts {
                 let mut timeline = Timeline::default();
                 for minute in (from..).step_by(step).take(minutes) {

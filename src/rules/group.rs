@@ -14,7 +14,7 @@ use crate::cost::{Cost, CostBasis, ShapeCost};
 use crate::judged::etcd::SlowReads;
 use crate::judged::{self, ClientSummary, JudgedClients, ShapeKey};
 use crate::k8s::Verb;
-use crate::ledger::{Histogram, Load, Merge, Row, Targets, Timeline, timeline::Rate};
+use crate::ledger::{Histogram, Merge, RequestRates, Row, Targets, Timeline, timeline::Rate};
 use crate::patterns::Pattern;
 
 /// The number of requests that a client sends for a resource, including requests that the rule does not match.
@@ -244,8 +244,8 @@ impl<'a> RowGroup<'a> {
                 all.to_mut().merge_from(&times);
                 all
             })?;
-            Load::rate_of(&all, || {
-                let mut load = Load::default();
+            RequestRates::rate_of(&all, || {
+                let mut load = RequestRates::default();
                 times().for_each(|times| load.add_all(&times));
                 load
             })

@@ -69,7 +69,7 @@ fn one_event(event: &Event<'_>) {
         let (products, overflow) = client.products.into_parts();
         assert!(products.len() == 1 && overflow.is_none(), "and of the same product");
         for (_, product) in products {
-            let ProductRows { rows, overflow } = ProductRows::of(product, false);
+            let ProductRows { rows, overflow } = ProductRows::from_product(product, false);
             assert!(rows.len() == 1 && overflow.is_none(), "and of the same shape");
             for (_, row) in rows {
                 assert_eq!(row.events, 2);

@@ -39,7 +39,7 @@ impl Amplified {
             .lines()
             .enumerate()
             .map(|(index, line)| {
-                Recorded::of(line)
+                Recorded::parse(line)
                     .ok_or_else(|| format!("line {} is no audit event with its times", index + 1))
             })
             .collect::<Result<_, _>>()?;
@@ -61,7 +61,7 @@ impl Iterator for Amplified {
 }
 
 impl Recorded {
-    fn of(line: &str) -> Option<Self> {
+    fn parse(line: &str) -> Option<Self> {
         // Quotes within strings are escaped, so no string contains one of the keys.
         let value = |key: &str| {
             let begin = line.find(key)? + key.len();

@@ -33,7 +33,7 @@ impl Bodies {
     /// The bodies of a request, the same for the same state of `rng`.
     ///
     /// Source: k8s.io/apiserver `pkg/audit/request.go`: `LogRequestObject`, `LogRequestPatch`, `LogResponseObject`.
-    pub fn of(request: &Request, rng: &mut Rng) -> Self {
+    pub fn new(request: &Request, rng: &mut Rng) -> Self {
         let Some(object) = &request.object else { return Self::default() };
         // The server records no body for watches, logs and connections. It records one for each other failed
         // request.

@@ -86,7 +86,7 @@ impl Log {
             Stages::Three => answered + micros(request.micros),
             Stages::Two | Stages::Refused => self.now + micros(request.micros),
         };
-        let bodies = self.bodies.as_mut().map(|rng| Bodies::of(&request, rng));
+        let bodies = self.bodies.as_mut().map(|rng| Bodies::new(&request, rng));
         let bodies = bodies.as_ref();
         let received = self.now;
         let event = |stage, at| Event { client, request: &request, id: &id, stage, received, at, bodies };

@@ -94,14 +94,14 @@ pub struct Slow {
     /// Durations of the requests, in microseconds.
     pub took: Histogram,
     /// The number of keys in the responses.
-    pub items: Amount,
+    pub items: SumAndMax,
     /// Sizes of the responses, in bytes.
-    pub bytes: Amount,
+    pub bytes: SumAndMax,
     pub limited: u64,
     /// Requests for a certain revision.
     pub at_revision: u64,
     /// Errors by text. Digits are masked.
-    pub errors: BoundedMap<Box<str>, Count>,
+    pub errors: BoundedMap<Box<str>, ErrorCount>,
     /// End times of the first and last of these requests, in microseconds since 1970.
     pub span: Option<(i64, i64)>,
     /// The request with the largest response.
@@ -112,8 +112,8 @@ impl Default for Slow {
     fn default() -> Self {
         Self {
             took: Histogram::default(),
-            items: Amount::default(),
-            bytes: Amount::default(),
+            items: SumAndMax::default(),
+            bytes: SumAndMax::default(),
             limited: 0,
             at_revision: 0,
             errors: BoundedMap::new(MAX_ERRORS),
@@ -125,18 +125,18 @@ impl Default for Slow {
 
 /// A sum and the largest number in it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Amount {
+pub struct SumAndMax {
     pub sum: u64,
     pub max: u64,
 }
 
-impl Amount {
+impl SumAndMax {
     fn record(&mut self, amount: Option<u64>) {
         self.merge(Self { sum: amount.unwrap_or(0), max: amount.unwrap_or(0) });
     }
 }
 
-impl Merge for Amount {
+impl Merge for SumAndMax {
     fn merge(&mut self, other: Self) {
         self.sum = self.sum.saturating_add(other.sum);
         self.max = self.max.max(other.max);
@@ -144,9 +144,9 @@ impl Merge for Amount {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Count(pub u64);
+pub struct ErrorCount(pub u64);
 
-impl Merge for Count {
+impl Merge for ErrorCount {
     fn merge(&mut self, other: Self) {
         self.0 += other.0;
     }
@@ -221,11 +221,11 @@ impl EtcdLines {
         let whole =
             request.range.and_then(|range| range.prefix()).map(|(start, last)| format!("{start}{last}"));
         let scanned = whole.as_deref().filter(|whole| request.key.starts_with(whole));
-        let of = storage_key::StorageKey::parse(scanned.unwrap_or(request.key));
-        let resource = CompactString::new(prefix(&of.resource, MAX_NAME));
-        let key = SlowKey { kind: kind(&request, of.rest), resource };
+        let storage_key = storage_key::StorageKey::parse(scanned.unwrap_or(request.key));
+        let resource = CompactString::new(prefix(&storage_key.resource, MAX_NAME));
+        let key = SlowKey { kind: kind(&request, storage_key.rest), resource };
         let row = self.requests.entry(&key, 0, || key.clone());
-        row.offer(WorstRequest::of(slow, &request, place, written));
+        row.offer(WorstRequest::new(slow, &request, place, written));
         if is_new {
             row.observe(slow, &request, written);
             self.undated += u64::from(written.is_none());
@@ -233,15 +233,16 @@ impl EtcdLines {
         if key.kind == EtcdKind::List
             && let Some(ended) = written
         {
-            let answer = slow.response_size();
-            let namespace = of.rest.and_then(|rest| rest.split('/').next()).filter(|name| !name.is_empty());
+            let response = slow.response_size();
+            let namespace =
+                storage_key.rest.and_then(|rest| rest.split('/').next()).filter(|name| !name.is_empty());
             self.ranges.offer(
                 SlowRange {
-                    bytes: answer.bytes.unwrap_or(0),
+                    bytes: response.bytes.unwrap_or(0),
                     took_micros: slow.took_micros,
                     place,
                     ended,
-                    items: answer.items.unwrap_or(0),
+                    items: response.items.unwrap_or(0),
                     limit: request.limit,
                     in_namespace: namespace.is_some(),
                     namespace: namespace.map_or(0, namespace_hash),
@@ -261,10 +262,10 @@ impl EtcdLines {
 
 impl Slow {
     fn observe(&mut self, slow: &SlowRequest<'_>, request: &EtcdRequest<'_>, written: Option<i64>) {
-        let answer = slow.response_size();
+        let response = slow.response_size();
         self.took.record(slow.took_micros);
-        self.items.record(answer.items);
-        self.bytes.record(answer.bytes);
+        self.items.record(response.items);
+        self.bytes.record(response.bytes);
         self.limited += u64::from(request.limit > 0);
         self.at_revision += u64::from(request.range.is_some_and(|range| range.revision > 0));
         if let Some(error) = &slow.error {
@@ -284,19 +285,19 @@ impl Slow {
 }
 
 impl WorstRequest {
-    fn of(
+    fn new(
         slow: &SlowRequest<'_>,
         request: &EtcdRequest<'_>,
         place: SourcePosition,
         ended: Option<i64>,
     ) -> Self {
-        let answer = slow.response_size();
+        let response = slow.response_size();
         Self {
-            bytes: answer.bytes.unwrap_or(0),
+            bytes: response.bytes.unwrap_or(0),
             took_micros: slow.took_micros,
             place,
             ended,
-            items: answer.items,
+            items: response.items,
             key: prefix(request.key, MAX_KEY).into(),
             limit: request.limit,
             revision: request.range.map_or(0, |range| range.revision),

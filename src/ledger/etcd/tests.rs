@@ -105,7 +105,7 @@ fn the_worst_one_is_the_greatest_then_the_longest_then_the_first() {
     let (_, slow) = lines.requests.into_parts().0.remove(0);
     let worst = slow.worst.expect("one");
     assert_eq!((worst.bytes, worst.took_micros, worst.place.line), (9, 300_000, 3));
-    assert_eq!((slow.bytes, slow.took.count()), (Amount { sum: 34, max: 9 }, 4));
+    assert_eq!((slow.bytes, slow.took.count()), (SumAndMax { sum: 34, max: 9 }, 4));
     assert_eq!(&*worst.key, "/registry/pods/");
 }
 

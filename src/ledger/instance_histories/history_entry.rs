@@ -45,7 +45,7 @@ pub enum ResponseClass {
 impl ResponseClass {
     const ALL: [Self; 4] = [Self::Served, Self::Expired, Self::Refused, Self::Invalid];
 
-    fn of(status: Option<u16>) -> Self {
+    fn from_status(status: Option<u16>) -> Self {
         match status {
             Some(410) => Self::Expired,
             Some(400 | 422) => Self::Invalid,
@@ -86,7 +86,7 @@ impl HistoryEntry {
     }
 
     /// Creates the entry of a request. Returns `None` if no pattern uses the request.
-    pub(super) fn of(request: &Request<'_>) -> Option<Self> {
+    pub(super) fn from_request(request: &Request<'_>) -> Option<Self> {
         let received = request.received.filter(|received| *received < LATEST)?;
         let kind = match (request.spec.shape.verb, request.stage) {
             (Verb::Get, Stage::ResponseComplete | Stage::Panic) => RequestKind::Get,
@@ -108,7 +108,7 @@ impl HistoryEntry {
         let options = &request.spec.shape.options;
         let asks =
             i64::from(options.send_initial_events == Some(true)) | i64::from(options.limit.is_page()) << 1;
-        let low = kind as i64 | (ResponseClass::of(request.status) as i64) << 3 | asks << 5;
+        let low = kind as i64 | (ResponseClass::from_status(request.status) as i64) << 3 | asks << 5;
         Some(Self {
             when: received << WHAT_BITS | low,
             target: half(request.spec.collection_hash),

@@ -258,11 +258,12 @@ mod tests {
 
     #[test]
     fn smaller_encoding_is_chosen() {
-        let of = |far: u32, count: u64| (0..1_000).map(|n| (29_500_000 - far * n, count)).collect::<Packed>();
-        assert_eq!(form(&of(1, 60_000)), ("dense", 1_000, true));
-        assert_eq!(form(&of(2, 200)), ("dense", 1_000, true));
-        assert_eq!(form(&of(2, 60_000)), ("pairs", 1_000, true));
-        assert_eq!(form(&of(50, 1)), ("pairs", 1_000, true));
+        let packed =
+            |far: u32, count: u64| (0..1_000).map(|n| (29_500_000 - far * n, count)).collect::<Packed>();
+        assert_eq!(form(&packed(1, 60_000)), ("dense", 1_000, true));
+        assert_eq!(form(&packed(2, 200)), ("dense", 1_000, true));
+        assert_eq!(form(&packed(2, 60_000)), ("pairs", 1_000, true));
+        assert_eq!(form(&packed(50, 1)), ("pairs", 1_000, true));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use crate::k8s::timestamp;
-use crate::ledger::Load;
+use crate::ledger::RequestRates;
 
 /// A client's requests for one resource over time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -35,9 +35,9 @@ impl Timeline {
     }
 
     /// Adds the `count` of each point.
-    pub(crate) fn add_to(&self, load: &mut Load, count: fn(&Point) -> u32) {
+    pub(crate) fn add_to(&self, rates: &mut RequestRates, count: fn(&Point) -> u32) {
         for point in self.points.0.iter().filter(|point| count(point) > 0) {
-            load.add(u64::from(point.minute), self.window_minutes, u64::from(count(point)));
+            rates.add(u64::from(point.minute), self.window_minutes, u64::from(count(point)));
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::ledger::timeline::Windows;
 
 /// The cost of the requests that began in one window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Minute {
+pub struct MinuteCost {
     /// Bytes that etcd reads.
     pub etcd_bytes: u64,
     /// Objects that etcd reads.
@@ -20,7 +20,7 @@ pub struct Minute {
     pub received_bytes: u64,
 }
 
-impl Merge for Minute {
+impl Merge for MinuteCost {
     fn merge(&mut self, other: Self) {
         self.etcd_bytes = self.etcd_bytes.saturating_add(other.etcd_bytes);
         self.etcd_objects = self.etcd_objects.saturating_add(other.etcd_objects);
@@ -31,28 +31,28 @@ impl Merge for Minute {
 
 /// Costs by minute, or by wider windows if a timeline has wider windows.
 #[derive(Debug, Clone, Default)]
-pub struct Minutes {
+pub struct CostByMinute {
     /// By window number: minutes since 1970, divided by the width.
-    windows: BTreeMap<i64, Minute>,
+    windows: BTreeMap<i64, MinuteCost>,
     /// A window is `1 << shift` minutes wide.
     shift: u32,
     /// Requests that read from etcd at an unknown time.
     pub without_time: u64,
 }
 
-impl Minutes {
+impl CostByMinute {
     /// Adds `requests` requests that cost `work` each. `windows` has the times of those whose time is known.
     pub fn add(&mut self, windows: &Windows, requests: u64, work: &Work) {
         let costs = |count: u64| {
-            let of = |number: Option<u64>| number.unwrap_or(0).saturating_mul(count);
-            Minute {
-                etcd_bytes: of(work.etcd.bytes),
-                etcd_objects: of(work.etcd.objects),
-                filtered_objects: of(work.filtered.objects),
-                received_bytes: of(work.received.bytes),
+            let times = |number: Option<u64>| number.unwrap_or(0).saturating_mul(count);
+            MinuteCost {
+                etcd_bytes: times(work.etcd.bytes),
+                etcd_objects: times(work.etcd.objects),
+                filtered_objects: times(work.filtered.objects),
+                received_bytes: times(work.received.bytes),
             }
         };
-        if costs(1) == Minute::default() {
+        if costs(1) == MinuteCost::default() {
             return;
         }
         let mut own = Self { shift: windows.minutes.max(1).trailing_zeros(), ..Self::default() };
@@ -80,7 +80,7 @@ impl Minutes {
     }
 
     /// Returns the windows with reads from etcd, in order of time: the start in microseconds since 1970, and the cost.
-    pub fn with_reads(&self) -> impl Iterator<Item = (i64, &Minute)> {
+    pub fn with_reads(&self) -> impl Iterator<Item = (i64, &MinuteCost)> {
         let start = |window: i64| (window << self.shift) * 60_000_000;
         let reads = self.windows.iter().filter(|(_, minute)| minute.etcd_objects > 0);
         reads.map(move |(window, minute)| (start(*window), minute))
@@ -88,9 +88,9 @@ impl Minutes {
 
     /// Finds the window in which etcd read the most, measured in `unit`. If several are equal, returns the first.
     #[must_use]
-    pub fn peak(&self, unit: Unit) -> Option<(i64, &Minute)> {
+    pub fn peak(&self, unit: Unit) -> Option<(i64, &MinuteCost)> {
         // Reverses the order, because max_by_key returns the last of equal elements.
-        let all: Vec<(i64, &Minute)> = self.with_reads().collect();
+        let all: Vec<(i64, &MinuteCost)> = self.with_reads().collect();
         all.into_iter().rev().max_by_key(|(_, minute)| match unit {
             Unit::Bytes => (minute.etcd_bytes, minute.etcd_objects),
             Unit::Objects => (minute.etcd_objects, 0),
@@ -109,7 +109,7 @@ impl Minutes {
     }
 }
 
-impl Merge for Minutes {
+impl Merge for CostByMinute {
     fn merge(&mut self, mut other: Self) {
         self.without_time += other.without_time;
         self.widen(other.shift);
@@ -144,13 +144,13 @@ mod tests {
         }
     }
 
-    fn peak(minutes: &Minutes) -> Option<(i64, u64)> {
+    fn peak(minutes: &CostByMinute) -> Option<(i64, u64)> {
         minutes.peak(Unit::Bytes).map(|(at, minute)| (at / 60_000_000, minute.etcd_objects))
     }
 
     #[test]
     fn reads_of_several_shapes_add_up_in_a_minute() {
-        let mut minutes = Minutes::default();
+        let mut minutes = CostByMinute::default();
         minutes.add(&at([5, 5, 6]), 3, &reads(10));
         minutes.add(&at([6]), 1, &reads(15));
         minutes.add(&at([9; 100]), 100, &Work { filtered: reads(900).etcd, ..reads(0) });
@@ -158,12 +158,12 @@ mod tests {
         let all: Vec<_> =
             minutes.with_reads().map(|(at, minute)| (at / 60_000_000, minute.etcd_bytes)).collect();
         assert_eq!(all, [(5, 200), (6, 250)]);
-        assert_eq!(peak(&Minutes::default()), None);
+        assert_eq!(peak(&CostByMinute::default()), None);
     }
 
     #[test]
     fn requests_without_a_time_are_counted_apart() {
-        let mut minutes = Minutes::default();
+        let mut minutes = CostByMinute::default();
         minutes.add(&at([0, 0, 7]), 5, &reads(10));
         minutes.add(&at([]), 5, &reads(0));
         assert_eq!((peak(&minutes), minutes.without_time), (Some((7, 10)), 4));
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn windows_merge_to_the_wider_width_in_any_order() {
         let wide = at(0..1_600);
-        let (mut one, mut other) = (Minutes::default(), Minutes::default());
+        let (mut one, mut other) = (CostByMinute::default(), CostByMinute::default());
         one.add(&wide, 1_600, &reads(1));
         one.add(&at([7]), 1, &reads(50));
         other.add(&at([7]), 1, &reads(50));

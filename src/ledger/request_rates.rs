@@ -15,7 +15,7 @@ const MINUTE: i64 = 60_000_000;
 
 /// Requests per minute over time, stored as the changes of this rate.
 #[derive(Debug, Clone, Default)]
-pub struct Load {
+pub struct RequestRates {
     /// Key: a minute since 1970, and the binary logarithm of a window's width. Value: the change of the rate at that
     /// minute, in units of 1 / [`ONE`] requests per minute.
     changes: HashMap<(u64, u32), i128, FxBuildHasher>,
@@ -40,7 +40,7 @@ pub struct Step {
     pub requests: u64,
 }
 
-impl Load {
+impl RequestRates {
     /// Adds the requests of a window. `width` must be a power of two, and `minute` a multiple of `width`.
     pub fn add(&mut self, minute: u64, width: u64, requests: u64) {
         let (shift, mean) = (width.trailing_zeros(), i128::from(requests) * ONE / i128::from(width.max(1)));
@@ -96,13 +96,13 @@ impl Load {
         Self::rate_of(all, || self)
     }
 
-    /// As [`Load::rate`], but computes `load` only if windows of `all` are wider than a minute.
-    pub fn rate_of<L: Borrow<Self>>(all: &Timeline, load: impl FnOnce() -> L) -> Option<Rate> {
+    /// As [`RequestRates::rate`], but computes `rates` only if windows of `all` are wider than a minute.
+    pub fn rate_of<R: Borrow<Self>>(all: &Timeline, rates: impl FnOnce() -> R) -> Option<Rate> {
         let rate = all.rate()?;
         if rate.window_minutes == 1 {
             return Some(rate);
         }
-        let Some(busiest) = load().borrow().busiest() else { return Some(rate) };
+        let Some(busiest) = rates().borrow().busiest() else { return Some(rate) };
         Some(Rate {
             peak: busiest.requests,
             peak_at: i64::try_from(busiest.minute).unwrap_or(0).saturating_mul(MINUTE),
@@ -112,7 +112,7 @@ impl Load {
     }
 }
 
-impl Merge for Load {
+impl Merge for RequestRates {
     fn merge(&mut self, other: Self) {
         for (at, change) in other.changes {
             *self.changes.entry(at).or_default() += change;
@@ -124,29 +124,29 @@ impl Merge for Load {
 mod tests {
     use super::*;
 
-    fn of(windows: &[(u64, u64, u64)]) -> Load {
-        let mut load = Load::default();
+    fn rates(windows: &[(u64, u64, u64)]) -> RequestRates {
+        let mut rates = RequestRates::default();
         for &(minute, width, requests) in windows {
-            load.add(minute, width, requests);
+            rates.add(minute, width, requests);
         }
-        load
+        rates
     }
 
     #[test]
     fn exact_minute_exceeds_wide_windows() {
-        let load = of(&[(8, 4, 6), (12, 4, 6), (13, 1, 600), (40, 1, 600)]);
+        let rates = rates(&[(8, 4, 6), (12, 4, 6), (13, 1, 600), (40, 1, 600)]);
         // The rate is 601.5 requests per minute.
-        assert_eq!(load.busiest(), Some(Busiest { minute: 13, requests: 2_406, window_minutes: 4 }));
+        assert_eq!(rates.busiest(), Some(Busiest { minute: 13, requests: 2_406, window_minutes: 4 }));
         let steps = [(8, 2), (12, 2), (13, 602), (14, 2), (16, 0), (40, 600), (41, 0)];
-        assert_eq!(load.steps(), steps.map(|(minute, requests)| Step { minute, requests }));
+        assert_eq!(rates.steps(), steps.map(|(minute, requests)| Step { minute, requests }));
     }
 
     #[test]
     fn busiest_exact_minute_has_a_window_of_one() {
         let busiest = Busiest { minute: 40, requests: 3, window_minutes: 1 };
-        assert_eq!(of(&[(8, 4, 6), (40, 1, 1), (40, 1, 2), (50, 1, 3)]).busiest(), Some(busiest));
-        assert_eq!(of(&[]).busiest(), None);
-        assert_eq!(of(&[(3, 1, 0)]).busiest(), None);
+        assert_eq!(rates(&[(8, 4, 6), (40, 1, 1), (40, 1, 2), (50, 1, 3)]).busiest(), Some(busiest));
+        assert_eq!(rates(&[]).busiest(), None);
+        assert_eq!(rates(&[(3, 1, 0)]).busiest(), None);
     }
 
     #[test]
@@ -157,11 +157,11 @@ mod tests {
             timeline
         };
         let (steady, burst) = (at(&mut (0..4_000)), at(&mut std::iter::repeat_n(2_001, 600)));
-        let (mut load, mut all) = (Load::default(), steady.clone());
-        load.add_all(&steady);
-        load.add_all(&burst);
+        let (mut rates, mut all) = (RequestRates::default(), steady.clone());
+        rates.add_all(&steady);
+        rates.add_all(&burst);
         all.merge(burst);
-        let rate = load.rate(&all).expect("requests");
+        let rate = rates.rate(&all).expect("requests");
         assert_eq!((rate.peak, rate.window_minutes, rate.peak_at / MINUTE), (601 * 4, 4, 2_001));
         assert_eq!(rate.active_minutes, 4_000);
         assert_eq!(all.rate().map(|rate| rate.peak), Some(604));
