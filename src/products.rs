@@ -194,7 +194,6 @@ pub fn add(directories: &[PathBuf]) -> Result<(), String> {
     Ok(())
 }
 
-/// Finds a product by its name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Product> {
     all().iter().find(|product| product.name == name)

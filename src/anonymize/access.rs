@@ -19,7 +19,7 @@ impl Anonymizer {
     pub fn access_line(&self, line: &AccessLine<'_>, text: &str, written: Option<i64>) -> Option<String> {
         let mut out = String::new();
         if let Some(micros) = written {
-            // 2026-07-23T10:00:00.000000Z
+            // For example, `2026-07-23T10:00:00.000000Z`.
             let time = format_micros(micros);
             let (date, of_day) = time.strip_suffix('Z')?.split_once('T')?;
             let (_, month_day) = date.split_once('-')?;
@@ -112,7 +112,7 @@ mod tests {
     use crate::decode::{Decoder, Outcome, SourceFacts};
     use crate::input::{Record, RecordKind};
 
-    /// Parses an access line and passes it on with its text and its time.
+    /// Parses an access line and passes it to `with`, with its text and its time.
     fn read<T>(text: &str, mut with: impl FnMut(&AccessLine<'_>, &str, Option<i64>) -> T) -> Vec<T> {
         let record = Record { bytes: text.as_bytes(), offset: 0, line: 1, kind: RecordKind::Line };
         let facts = SourceFacts { year: Some(2026), ..SourceFacts::default() };

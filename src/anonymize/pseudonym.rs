@@ -60,14 +60,15 @@ impl Anonymizer {
     /// character depends on all other characters and on the text before the suffix. Different suffixes stay different.
     pub(super) fn generated(&self, before: &str, ending: &str) -> String {
         let all_digits = ending.bytes().all(|byte| byte.is_ascii_digit());
-        // A suffix of only digits is a time in minutes or seconds, with any digits. Other suffixes use only digits that
-        // do not look like letters.
+        // A suffix of 8 or 10 digits is a time in minutes or seconds, so it may contain any digit. Other suffixes
+        // contain only digits that do not look like letters.
         let digits = if all_digits && matches!(ending.len(), 8 | 10) { &b"0123456789"[..] } else { DIGITS };
         let mut bytes = ending.as_bytes().to_vec();
         for at in (0..bytes.len()).chain(0..bytes.len()).chain(0..bytes.len()) {
             let alphabet = if bytes[at].is_ascii_digit() { digits } else { LETTERS };
             let Some(own) = alphabet.iter().position(|letter| *letter == bytes[at]) else { continue };
-            // The other characters do not change in this step, so it is reversible: different suffixes stay different.
+            // In this step, the other characters do not change. So the step is reversible, and different suffixes
+            // stay different.
             bytes[at] = 0;
             let by =
                 self.hash_of(3, &[before.as_bytes(), &bytes, &at.to_be_bytes()]) % alphabet.len() as u128;
@@ -78,7 +79,8 @@ impl Anonymizer {
 
     /// Replaces an ordinal of one to four digits in a pod's name. Different ordinals of a workload stay different.
     pub(super) fn ordinal(&self, before: &str, text: &str) -> String {
-        // For each length: the index of its first text, among all texts of one to four digits.
+        // All texts of one to four digits are numbered. For each length: the number of the first text with this
+        // length.
         const STARTS: [u32; 5] = [0, 10, 110, 1_110, 11_110];
         let of = |text: &str| Some(STARTS[..4].get(text.len().checked_sub(1)?)? + text.parse::<u32>().ok()?);
         let Some(mut number) = of(text) else { return self.word(text) };
@@ -135,7 +137,7 @@ mod tests {
     #[test]
     fn one_suffix_does_not_reveal_another() {
         let anonymizer = Anonymizer::new(Key::from_text("a"), &[]);
-        // The shift of the first letter, for suffixes with other later letters or other text before.
+        // How far the first letter shifts. It must depend on the later letters and on the text before the suffix.
         let shift = |before: &str, name: &str| {
             let at = |text: &str| LETTERS.iter().position(|letter| *letter == text.as_bytes()[0]);
             let (own, other) = (at(name), at(&anonymizer.generated(before, name)));

@@ -296,8 +296,8 @@ pub(super) fn is_apf(name: &str) -> bool {
     APF.contains(&name)
 }
 
-/// Splits a name that matches a product's pattern: the text before the `*`, the text that the `*` matches, and the text
-/// after it.
+/// Splits a name that matches a product's pattern. Returns the text before the `*`, the text that the `*` matches,
+/// and the text after it.
 pub(super) fn around_star(name: &str) -> Option<(&'static str, &str, &'static str)> {
     PRODUCTS.1.iter().find_map(|glob| {
         let (before, behind) = glob.split_once('*')?;

@@ -1,5 +1,5 @@
-//! Anonymizes user agents. The verdicts and rules for the product stay the same; a version and comments of known
-//! formats stay.
+//! Anonymizes user agents. The verdicts and rules for the product stay the same. A version and comments stay if they
+//! have known formats.
 
 use std::sync::LazyLock;
 

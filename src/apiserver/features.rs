@@ -100,7 +100,8 @@ impl Gate {
             },
             Self::WatchFromStorageWithoutResourceVersion => match version.minor {
                 ..=26 => Absent(false),
-                // kubernetes/kubernetes#115096 sent such a WATCH to etcd; #123935 put that behind the gate.
+                // kubernetes/kubernetes#115096 made the server send such a WATCH to etcd. #123935 added the gate for
+                // this behavior.
                 27 if !version.at_least(27, 13) => Absent(true),
                 28 if !version.at_least(28, 9) => Absent(true),
                 29 if !version.at_least(29, 4) => Absent(true),
@@ -209,8 +210,8 @@ impl FeatureGates {
         self.stages.get(&gate.stage(version)?).copied()
     }
 
-    /// Whether the gate is on in `version`. If the gate cannot be set in that version, the user's value has no effect,
-    /// because the server would not start with it.
+    /// Whether the gate is on in `version`. If the gate cannot be set in that version, the user's value has no
+    /// effect. The server would not start with that value.
     #[must_use]
     pub fn enabled(&self, gate: Gate, version: KubeVersion) -> bool {
         match gate.state(version) {
@@ -226,8 +227,8 @@ impl FeatureGates {
     }
 }
 
-/// Whether `--emulated-version` makes it possible to set a locked gate. That works if the gate was not locked in one of
-/// the three minor versions before.
+/// Whether `--emulated-version` makes it possible to set a locked gate. That works if the gate could be set in at
+/// least one of the three previous minor versions.
 ///
 /// Source: KEP-4330, k8s.io/component-base `compatibility`, 1.31 and later. Upstream's tests of 1.34 and later turn
 /// off `ConsistentListFromCache` in this way.

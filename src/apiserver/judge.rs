@@ -1,4 +1,5 @@
-//! Computes the verdict on a request: whether the server refuses it, where it is served from, and how certain that is.
+//! Computes the verdict on a request. It states whether the server refuses the request, where the request is served
+//! from, and how certain that is.
 
 use super::options::{Limit, Options, PageSize, ResourceVersion, UnsupportedField};
 use super::reason::Reason;
@@ -37,7 +38,8 @@ pub fn judge(server: &Server, shape: &RequestShape<&str>, status: Option<u16>) -
     }
 }
 
-/// Whether the server served a request that the model refuses. Then the assumed version is wrong, or a feature gate is.
+/// Whether the server served a request that the model refuses. Then the assumed version is wrong, or an assumed
+/// feature gate is wrong.
 #[must_use]
 pub fn served_against_model(server: &Server, shape: &RequestShape<&str>, status: Option<u16>) -> bool {
     status.is_some_and(|status| (200..300).contains(&status))
@@ -212,7 +214,7 @@ const EPOCHS: [Epoch; 18] = [
     minors(37, 37),
 ];
 
-/// Returns the epochs that overlap `set`, oldest first. Each is cut to the part inside `set`.
+/// Returns the epochs that overlap `set`, oldest first. Each epoch is limited to its part inside `set`.
 pub fn epochs(set: &Releases) -> impl Iterator<Item = (KubeVersion, KubeVersion)> {
     EPOCHS.iter().filter_map(|epoch| {
         let first = KubeVersion { patch: epoch.first.patch.or(Some(0)), ..epoch.first };

@@ -8,8 +8,8 @@ use super::verdict::{LimitVerdict, ServedFrom, Verdict};
 
 /// Returns the verdict on a valid LIST of a resource with a watch cache.
 ///
-/// The model omits two cases that a log does not show: the watch cache is not ready, or it lags 3 s behind. In the
-/// second case, 1.31 and later read from etcd.
+/// The model omits two cases, which a log does not show. In the first case, the watch cache is not ready. In the
+/// second case, it lags 3 s behind; then 1.31 and later read from etcd.
 pub(super) fn cached(server: &Server, options: &Options) -> Verdict {
     let route = if !server.version.at_least(31, 0) {
         until_1_30(server, options)
@@ -36,8 +36,9 @@ fn is_single(server: &Server, options: &Options) -> bool {
     }
 }
 
-/// etcd always honors `limit`. The watch cache ignores it before 1.31. Since then the cache honors it, unless the
-/// text of resourceVersion is `0`. A response with at most one object honors any limit.
+/// Returns the verdict on the limit of a LIST. etcd always honors `limit`. The watch cache ignores it before 1.31.
+/// Since then the cache honors it, unless the text of resourceVersion is `0`. A response with at most one object
+/// honors any limit.
 ///
 /// Source: k8s.io/apiserver `pkg/storage/cacher/cacher.go:computeListLimit` (v0.31.0 and later).
 fn limit_verdict(server: &Server, options: &Options, route: Verdict) -> LimitVerdict {
@@ -173,8 +174,9 @@ fn consistent(server: &Server, from_cache: Reason) -> Verdict {
 
 /// Returns the verdict on a LIST at an exact revision. A snapshot can serve a prefix, but not a single key.
 ///
-/// If etcd does not support progress requests, the first page is read from etcd, so its token has etcd's revision. That
-/// revision is newer than the cache's, except on busy resources. Measured on 1.34 and 1.36 with etcd 3.4.
+/// If etcd does not support progress requests, the first page is read from etcd. So its token has etcd's revision.
+/// That revision is newer than the cache's, except on busy resources. So the next page is probably read from etcd,
+/// too. Measured on 1.34 and 1.36 with etcd 3.4.
 ///
 /// Source: `pkg/storage/cacher/cacher.go:shouldDelegateExactRV`.
 fn exact(server: &Server, options: &Options, from_etcd: Reason, snapshot: Reason) -> Verdict {

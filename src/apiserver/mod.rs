@@ -1,5 +1,5 @@
-//! The model of kube-apiserver from 1.19 on: what it refuses, where it serves a request from, whether it honors
-//! `limit`. Each function follows an upstream function, branch by branch, and names it.
+//! The model of kube-apiserver from 1.19 on: what it refuses, where it serves a request from, and whether it honors
+//! `limit`. Each function follows an upstream function branch by branch. Its comment names the upstream function.
 
 mod configured;
 pub mod features;

@@ -179,7 +179,7 @@ impl fmt::Display for Releases {
 }
 
 /// Returns the releases that the server can have, given the version of a kubelet or kube-proxy. These components are
-/// never newer than the server, and at most three minor versions older (two for versions before 1.25).
+/// never newer than the server. They are at most three minor versions older (two for versions before 1.25).
 #[must_use]
 pub fn for_node_component(stated: KubeVersion) -> Releases {
     let most = if stated.minor < 25 { 2 } else { 3 };

@@ -256,8 +256,8 @@ pub fn is_long_running(shape: &RequestShape<&str>) -> bool {
         }
 }
 
-/// Replaces a name in a path if it is too long for the API, or if it is a misplaced continue token. A client can put
-/// any text into a path.
+/// Replaces a name in a path if it is too long for the API. Also replaces a misplaced continue token. A client can
+/// put any text into a path.
 fn bounded_name(name: &str) -> &str {
     const LONGEST: usize = 253;
     const SHORTEST_TOKEN: usize = 40;

@@ -3,9 +3,10 @@
 //! Source: k8s.io/apiserver `pkg/util/flowcontrol/request/list_work_estimator.go` and `width.go`, v0.23
 //! (kubernetes/kubernetes#104599) to v0.37. Up to 1.22 every request has one seat.
 //!
-//! The model omits two facts. First, a write holds seats after its end, for its watchers. Second, the maximum for a
-//! request is 15 % of the nominal seats of its priority level, which lowers the estimate on small servers
-//! (kubernetes/kubernetes#118601, in 1.25.13, 1.26.8, 1.27.5, and 1.28 and later).
+//! The model omits two facts:
+//! - A write holds seats after its end, for its watchers.
+//! - A request can have at most 15 % of the nominal seats of its priority level. On small servers, this lowers the
+//!   estimate (kubernetes/kubernetes#118601, in 1.25.13, 1.26.8, 1.27.5, and 1.28 and later).
 
 use super::features::Gate;
 use super::list;
@@ -71,8 +72,9 @@ pub fn seats(server: &Server, shape: &RequestShape<&str>, stored: Option<StoredO
     }
 }
 
-/// Whether the server estimates a watch like a LIST: since 1.28 for a watch with `sendInitialEvents`
-/// (kubernetes/kubernetes#118933), since 1.35 for every watch that begins with objects (kubernetes/kubernetes#134601).
+/// Whether the server estimates a watch like a LIST. Since 1.28 it does so for a watch with `sendInitialEvents`
+/// (kubernetes/kubernetes#118933). Since 1.35 it does so for every watch that begins with objects
+/// (kubernetes/kubernetes#134601).
 fn begins_with_objects(server: &Server, options: &Options) -> bool {
     let version = server.version;
     let asks = options.send_initial_events == Some(true);
@@ -103,7 +105,7 @@ fn is_estimated_as_cached(server: &Server, options: &Options) -> bool {
     }
 }
 
-/// Returns the number of objects in one page: the page size, or the size of the collection if that is smaller.
+/// Returns the number of objects in one page: the page size or the size of the collection, whichever is smaller.
 #[must_use]
 pub fn page(options: &Options, objects: u64) -> u64 {
     match options.limit {
@@ -155,8 +157,8 @@ mod tests {
     const FROM_ETCD: &str = "/api/v1/pods?resourceVersion=7&resourceVersionMatch=Exact";
     const FROM_CACHE: &str = "/api/v1/pods?resourceVersion=0";
 
-    /// The table of `list_work_estimator_test.go` (v0.34). Its columns are bytes, objects, the end of the query, served
-    /// from the cache, seats by count, and seats by size.
+    /// The table of `list_work_estimator_test.go` (v0.34). Its columns: bytes, objects, the end of the query, served
+    /// from the cache or not, seats by count, seats by size.
     #[test]
     fn seats_agree_with_the_table_of_upstream() {
         let selector = "&limit=100&labelSelector=a";

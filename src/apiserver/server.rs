@@ -33,7 +33,6 @@ impl Server {
         }
     }
 
-    /// Whether a feature gate is on.
     #[must_use]
     pub fn enabled(&self, gate: Gate) -> bool {
         self.gates.enabled(gate, self.version)

@@ -142,7 +142,8 @@ impl<'a> StorageKey<'a> {
     }
 }
 
-/// Returns the name under which etcd stores a resource. It differs for resources that several groups serve.
+/// Returns the name under which etcd stores a resource. The name differs from `resource` if several groups serve the
+/// resource.
 ///
 /// Source: kubernetes `pkg/kubeapiserver/default_storage_factory_builder.go:New` (`AddCohabitatingResources`).
 #[must_use]

@@ -78,7 +78,8 @@ pub(super) struct ScanArgs {
     /// `.sarif`, `.xml` (`junit`), `.csv`, `.ndjson` or `.parquet`, else text.
     #[arg(short, long, value_name = "PATH", value_parser = output_path::parse, help_heading = "Output")]
     pub output: Option<PathBuf>,
-    /// Print the number of requests for each verb, user, … instead of the report, the most first: `--top` lines.
+    /// Print how many requests each verb, user, … has, instead of the report. The largest numbers come first; `--top`
+    /// limits the lines.
     #[arg(long, value_name = "WHAT", ignore_case = true, conflicts_with_all = ["fail_on", "etcd_log", "inventory", "details"], help_heading = "Output")]
     pub by: Option<ByArg>,
     /// The number of cases on the page, or of lines with `--by`.
@@ -92,9 +93,9 @@ pub(super) struct ScanArgs {
     /// When to color the text. `NO_COLOR` is honored.
     #[arg(long, value_enum, default_value_t = Color::Auto, help_heading = "Output")]
     pub color: Color,
-    /// Exit with 1 if there is a finding of this severity or worse (`info`, `warning`, `error`) or of this rule
-    /// (`KT101`, `list-from-etcd`), or a request of this kind: `etcd-list`, `etcd-get`, `limit-ignored`. Findings
-    /// that kubetoll.yaml suppresses do not count, nor do LISTs followed by a WATCH.
+    /// Exit with 1 for a finding of this severity or worse (`info`, `warning`, `error`) or of this rule (`KT101`,
+    /// `list-from-etcd`). Also exit with 1 for a request of this kind: `etcd-list`, `etcd-get`, `limit-ignored`.
+    /// Findings that kubetoll.yaml suppresses do not count, nor do LISTs followed by a WATCH.
     #[arg(long, value_name = "WHAT", value_delimiter = ',', help_heading = "Output")]
     pub fail_on: Vec<FailOn>,
     /// Exit with 2 if the filters leave fewer than N requests (1 without N), or if a filter's name matches nothing.

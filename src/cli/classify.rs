@@ -13,7 +13,7 @@ use crate::render;
 use crate::render::escape::safe_json;
 use crate::requests::contract::{self, Readable};
 
-/// Longest line of `--stdin`, in bytes: about a hundred times the longest URI that a server accepts.
+/// The maximum length of a line of `--stdin`, in bytes: about a hundred times the longest URI that a server accepts.
 const LONGEST_LINE: u64 = 1 << 20;
 /// For a longer line, kubetoll searches this many bytes for its end.
 const LONGEST_SKIPPED: u64 = 64 << 20;
@@ -85,7 +85,8 @@ fn is_command(word: &str) -> bool {
     matches!(word, "kubectl" | "oc")
 }
 
-/// The quoted form of an unquoted command, whose options clap would take for kubetoll's own.
+/// Returns the command line with the user's command in quotes. Without quotes, clap takes the command's options for
+/// kubetoll's own.
 pub(super) fn quoted_command(arguments: &[String]) -> Option<String> {
     let words = arguments.strip_prefix(&["classify".to_owned()])?;
     let is_quotable = words.first().is_some_and(|word| is_command(word) || word == "curl");

@@ -148,7 +148,7 @@ fn anonymizer(args: &ExtractArgs, server: &Server) -> anyhow::Result<Option<Anon
 /// The environment variable with the secret for pseudonyms. A flag would show the secret in `ps`.
 const KEY_VARIABLE: &str = "KUBETOLL_ANONYMIZE_KEY";
 
-/// Longest secret, in bytes.
+/// The maximum length of a secret, in bytes.
 const MAX_SECRET: u64 = 64 << 10;
 
 /// The secret for pseudonyms without its line end: from the file, else from the environment.

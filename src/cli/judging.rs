@@ -18,7 +18,7 @@ pub(super) struct Judging {
     pub(super) fail_on: Vec<FailOn>,
 }
 
-/// Loads the files in the flags. Flags override the policy file.
+/// Loads the files that the flags name. Flags override the policy file.
 pub(super) fn load(args: &RuleArgs, fail_on: &[FailOn]) -> anyhow::Result<Judging> {
     let (mut rules, policy) = all(args)?;
     let fail_on = if fail_on.is_empty() { fail_on_of(&policy) } else { fail_on.to_vec() };

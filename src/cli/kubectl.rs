@@ -20,7 +20,7 @@ pub(super) struct SentRequests {
     pub notes: Vec<String>,
 }
 
-/// Options with a value. Those in the second list change the requests.
+/// Options with a value that do not change the requests. The options in [`WITH_VALUE`] change them.
 const IGNORED_WITH_VALUE: [&str; 25] = [
     "output",
     "template",
@@ -245,7 +245,7 @@ impl KubectlCommand {
     }
 
     fn value(&self, name: &str) -> Option<&str> {
-        // The last one counts, as kubectl has it.
+        // If an option is given several times, the last value counts, as in kubectl.
         self.values.iter().rev().find(|(option, _)| *option == name).map(|(_, value)| value.as_str())
     }
 
@@ -337,7 +337,7 @@ impl KubectlCommand {
             let pairs: Vec<String> = selectors.iter().cloned().chain(more).collect();
             if pairs.is_empty() { path.clone() } else { format!("{path}?{}", pairs.join("&")) }
         };
-        // kubectl lists what it deletes without a limit.
+        // kubectl lists the objects that it deletes. This LIST has no limit.
         if self.verb == "delete" {
             if !self.all && selectors.is_empty() {
                 bail!("kubectl delete {} needs a name, --all or a selector", resource.plural);

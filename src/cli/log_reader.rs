@@ -19,13 +19,13 @@ use crate::report;
 use crate::requests::filter::{Filter, NameFilter, StatusSet, parse_timestamp};
 use crate::version::{self, Inferred};
 
-/// Limit of the files without events that are named because of their long compression window.
+/// The maximum number of files that messages name because of their long compression window.
 const NAMED_LONG_WINDOWS: usize = 3;
 
-/// The stack size of a pool thread, in bytes: that of the main thread.
+/// The stack size of a pool thread, in bytes. The main thread's stack has the same size.
 const STACK: usize = 8 << 20;
 
-/// Runs a command in one thread pool that reads logs and builds the report. Passes the number of threads.
+/// Runs a command in one thread pool that reads logs and builds the report. Passes the number of threads to `work`.
 pub(super) fn in_pool<T: Send>(
     args: &JudgeArgs,
     work: impl FnOnce(usize) -> anyhow::Result<T> + Send,
@@ -55,7 +55,6 @@ pub(super) fn settings(args: &JudgeArgs, threads: usize) -> anyhow::Result<Setti
     })
 }
 
-/// The source files.
 pub(super) fn sources(args: &JudgeArgs) -> anyhow::Result<Sources> {
     let mut sources = Sources::discover(&args.logs.all())?;
     if Dedup::from(args.dedup) != Dedup::Off {
@@ -181,7 +180,7 @@ impl LogReader<'_> {
         let holds_any = ledger.input.all_events() > 0;
         let holds_none = |index: u32| {
             let counts = ledger.input.sources.get(&index);
-            // A file of etcd's log needs an audit log.
+            // A file with start lines of etcd is useful only together with an audit log.
             let of_server = if holds_any {
                 &[Foreign::Trace, Foreign::Start, Foreign::EtcdStart][..]
             } else {

@@ -9,8 +9,8 @@ use super::args::JudgeArgs;
 
 /// The most memory that a thread uses, in bytes: blocks, and the texts in them. docs/inputs.md shows this number.
 const THREAD: u64 = 64 << 20;
-/// The most memory that the longest line uses, as a multiple of its length: the line, plus its text with three bytes
-/// for each byte. Only one line longer than 8 MiB is in memory at a time.
+/// The most memory that the longest line uses, as a multiple of its length. The line takes its length. Its text takes
+/// up to three bytes for each byte of the line. Only one line longer than 8 MiB is in memory at a time.
 const LINE: u64 = 4;
 
 /// The default of `--max-line`, in MiB.
@@ -47,8 +47,8 @@ fn megabytes(bytes: u64) -> String {
     format!("{} MiB", bytes >> 20)
 }
 
-/// The memory available to this process, in bytes: that of the machine, or a lower limit of its control group or
-/// shell. `None` if the system does not show it.
+/// The memory available to this process, in bytes. It is the memory of the machine, or a lower limit of the process's
+/// control group or shell. `None` if the system does not show it.
 fn available() -> Option<u64> {
     let read = |path: &Path| fs::read_to_string(path).ok();
     let groups = read(Path::new("/proc/self/cgroup")).unwrap_or_default();
@@ -59,7 +59,7 @@ fn available() -> Option<u64> {
     of_groups.chain(of_machine).chain(of_shell).min()
 }
 
-/// The files with the limits of control groups, for cgroup v1 and v2: those of each group and of its parents.
+/// The files with the memory limits of control groups, for cgroup v1 and v2. Includes the files of all parent groups.
 fn group_files(groups: &str) -> Vec<String> {
     let mut files = Vec::new();
     for line in groups.lines() {

@@ -41,7 +41,6 @@ use say::say;
 use crate::files::partial;
 use crate::render::plain::escaped;
 
-/// Runs the command.
 #[must_use]
 pub fn main() -> ExitCode {
     let cli = Cli::try_parse().unwrap_or_else(|error| {

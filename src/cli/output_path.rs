@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::format::{self, Format, PageFormat};
 
-/// Formats of kubectl's `-o` with a value, which may hold a `/` or a `.`.
+/// Formats of kubectl's `-o` that take a value. The value may contain a `/` or a `.`.
 const TEMPLATES: [&str; 7] = [
     "custom-columns",
     "custom-columns-file",
@@ -16,8 +16,8 @@ const TEMPLATES: [&str; 7] = [
     "jsonpath-file",
 ];
 
-/// Parses a path. A word without `/` and `.` is not a path, and neither is a known word with a value, such as
-/// `json=out.json`.
+/// Parses a path. A word without `/` and `.` is not a path. A known word with a value, such as `json=out.json`, is
+/// not a path either.
 pub(super) fn parse(text: &str) -> Result<PathBuf, String> {
     let (word, value) = text.split_once(['=', ':']).map_or((text, None), |(word, value)| (word, Some(value)));
     let name = word.to_ascii_lowercase();

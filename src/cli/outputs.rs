@@ -10,7 +10,7 @@ use tempfile::Builder;
 use crate::files::partial::Partial;
 use crate::input::Sources;
 
-/// Limit of followed links, as in Linux.
+/// The maximum number of links to follow, as in Linux.
 const MAX_LINKS: usize = 40;
 
 /// The inputs of a run: each a path, and its name in messages.
@@ -56,7 +56,8 @@ pub(super) fn check(
     );
     let stdout = stream(writes_stdout, &io::stdout());
     let mut named: Vec<(File, String)> = Vec::new();
-    // A shell truncates the file for standard output, unless it appends. An empty file loses nothing.
+    // A shell truncates the file for standard output before kubetoll runs, unless the shell appends. So only a file
+    // that is not empty can lose data.
     if let Some((file, size)) = stdout.zip(stream_size(&io::stdout())) {
         if size > 0
             && let Some((_, what, path)) = read.iter().find(|(read, ..)| read.is(&file))

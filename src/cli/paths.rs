@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::input::Sources;
 
-/// The given paths whose source files are all empty. `holds_none` decides this by the index of a source.
+/// The given paths whose source files all lack what the run looks for. `holds_none` decides this by the index of a
+/// source file.
 pub(super) fn without_content<'p>(
     paths: &'p [PathBuf],
     sources: &'p Sources,

@@ -30,7 +30,7 @@ pub(super) fn run(mut args: ScanArgs) -> anyhow::Result<u8> {
     log_reader::in_pool(&args.judge, |threads| scan(&args, threads))
 }
 
-/// Sets the format of `--output`: a `--format` without a path, else the file extension.
+/// Sets the format of `--output` from a `--format` without a path, or else from the file extension.
 fn name_output(args: &mut ScanArgs) -> anyhow::Result<()> {
     let Some(path) = args.output.as_ref().filter(|path| !is_stdout(path)) else { return Ok(()) };
     if args.format.iter().any(|format| matches!(format, Format::Page(_, None))) {
@@ -123,7 +123,7 @@ fn check_paths(args: &ScanArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns an error for gates with `--no-patterns`, because they would count the first LISTs of informers.
+/// Returns an error for gates with `--no-patterns`. Without patterns, the gates would count the LISTs of informers.
 fn check_patterns(args: &ScanArgs, fail_on: &[FailOn]) -> anyhow::Result<()> {
     let word = fail_on.iter().find_map(|what| match what {
         FailOn::EtcdList => Some("etcd-list"),
@@ -139,7 +139,8 @@ fn check_patterns(args: &ScanArgs, fail_on: &[FailOn]) -> anyhow::Result<()> {
     }
 }
 
-/// The findings that the requested formats can show. A terminal has room for some of thousands, and tables have none.
+/// The findings that the requested formats can show. A terminal has room for only some of thousands of findings.
+/// Tables have no findings.
 fn detail(args: &ScanArgs, pages: &[PageOutput]) -> Detail {
     if pages.is_empty() {
         return Detail::Rows;

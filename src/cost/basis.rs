@@ -9,14 +9,14 @@ use crate::ledger::{Items, Merge};
 pub enum CostBasis {
     /// Computed from the inventory.
     Inventory {
-        /// The most expensive request.
+        /// The cost of the most expensive request.
         one: Box<Work>,
-        /// All requests.
+        /// The cost of all requests.
         all: Box<Cost>,
     },
     /// The number of objects in responses, from the server's traces of slow requests.
     TraceCounts {
-        /// The counted responses.
+        /// The object counts of the responses that have a trace.
         items: Items,
         /// The number of all requests, with and without a trace.
         requests: u64,
@@ -33,7 +33,7 @@ pub enum CostBasis {
     Latency,
 }
 
-/// The requests of one shape, with everything that is known about their cost.
+/// The requests of one shape, and the available data on their cost.
 #[derive(Debug, Clone, Copy)]
 pub struct ShapeCost<'a> {
     pub requests: u64,
@@ -48,8 +48,8 @@ pub struct ShapeCost<'a> {
 }
 
 impl CostBasis {
-    /// Finds the best basis for the sum of all shapes. An inventory is better than traces. Limits are a basis only if
-    /// all shapes have a limit; otherwise the sum has no upper bound.
+    /// Finds the best basis for the sum of all shapes. An inventory is better than traces, and traces are better than
+    /// limits. Limits are a basis only if all shapes have a limit; otherwise the sum has no upper bound.
     #[must_use]
     pub fn new<'a>(parts: impl Iterator<Item = ShapeCost<'a>> + Clone) -> Self {
         let one = parts.clone().filter_map(|part| part.work).max();

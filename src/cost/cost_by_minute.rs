@@ -41,7 +41,8 @@ pub struct CostByMinute {
 }
 
 impl CostByMinute {
-    /// Adds `requests` requests that cost `work` each. `windows` has the times of those whose time is known.
+    /// Adds `requests` requests that cost `work` each. `windows` contains the receive times of these requests, as far
+    /// as they are known.
     pub fn add(&mut self, windows: &Windows, requests: u64, work: &Work) {
         let costs = |count: u64| {
             let times = |number: Option<u64>| number.unwrap_or(0).saturating_mul(count);
@@ -79,7 +80,8 @@ impl CostByMinute {
         1 << self.shift
     }
 
-    /// Returns the windows with reads from etcd, in order of time: the start in microseconds since 1970, and the cost.
+    /// Returns the windows with reads from etcd, in order of time. Each has its start, in microseconds since 1970,
+    /// and its cost.
     pub fn with_reads(&self) -> impl Iterator<Item = (i64, &MinuteCost)> {
         let start = |window: i64| (window << self.shift) * 60_000_000;
         let reads = self.windows.iter().filter(|(_, minute)| minute.etcd_objects > 0);
@@ -89,7 +91,7 @@ impl CostByMinute {
     /// Finds the window in which etcd read the most, measured in `unit`. If several are equal, returns the first.
     #[must_use]
     pub fn peak(&self, unit: Unit) -> Option<(i64, &MinuteCost)> {
-        // Reverses the order, because max_by_key returns the last of equal elements.
+        // Reverse the order, because max_by_key returns the last of equal elements.
         let all: Vec<(i64, &MinuteCost)> = self.with_reads().collect();
         all.into_iter().rev().max_by_key(|(_, minute)| match unit {
             Unit::Bytes => (minute.etcd_bytes, minute.etcd_objects),

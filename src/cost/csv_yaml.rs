@@ -99,8 +99,8 @@ pub(super) fn separator(text: &str) -> Option<char> {
 
 /// Parses CSV.
 ///
+/// # Errors
 /// Returns all errors in the file.
-/// All errors in the file.
 pub(super) fn csv(
     file: &str,
     text: &str,
@@ -174,7 +174,8 @@ fn row(
         return;
     }
     let column_of = |index: usize| {
-        // The column where the field begins, or 1 if the line has quotes.
+        // The position of the field in the line, in characters, counted from 1. It is 1 if the line has quotes,
+        // because quoted fields may contain separators.
         let source =
             usize::try_from(line).ok().and_then(|line| text.lines().nth(line - 1)).unwrap_or_default();
         let before: usize = source.split(separator).take(index).map(|field| field.chars().count() + 1).sum();
@@ -188,7 +189,7 @@ fn row(
     let mut number = |column: Option<usize>, what: &str| {
         let (at, value) = field(column)?;
         let parsed = value.parse::<u64>().map_err(|_| value);
-        // The invalid number is already reported. The 0 avoids a second error about a missing number.
+        // The reader already reported the invalid number. Return 0 so that it does not also report a missing number.
         reader.number(at, what, parsed).or(Some(0))
     };
     let objects = number(columns[1], OBJECTS);
@@ -199,8 +200,8 @@ fn row(
 
 /// Parses YAML: a map by resource, or a list with `resource` in each entry. Either can be below the key `resources`.
 ///
+/// # Errors
 /// Returns all errors in the file.
-/// All errors in the file.
 pub(super) fn yaml(file: &str, text: &str) -> Result<BTreeMap<String, InventoryEntry>, FileErrors> {
     let mut reader = InventoryReader::new(file);
     if let Some(node) = yaml::read(file, text, MAX_YAML_BYTES, &mut reader.errors) {
@@ -249,7 +250,7 @@ fn entry(reader: &mut InventoryReader<'_>, node: YamlNode) -> (InventoryEntry, O
             let message =
                 format!("a resource is a map with {OBJECTS} and {BYTES}, but this is {}", other.kind());
             reader.error(node.at, message);
-            // The 0 avoids a second error about a missing number.
+            // Use 0 so that the reader does not also report a missing number.
             return (InventoryEntry { objects: Some(0), ..entry }, name);
         }
     };

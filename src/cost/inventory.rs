@@ -15,17 +15,17 @@ pub struct InventoryEntry {
     pub objects: Option<u64>,
     /// The mean size of an object in etcd, in bytes.
     pub bytes_per_object: Option<u64>,
-    /// The server does not know the size (its metrics show -1). It estimates seats with [`LARGEST_OBJECT`] instead.
+    /// True if the server does not know the size: its metrics show -1. The server then estimates seats with
+    /// [`LARGEST_OBJECT`].
     pub is_size_unknown_to_server: bool,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Inventory {
-    /// The entries by the resource's name in reports: `pods`, `deployments.apps`.
+    /// The entries, by the name of the resource in reports, such as `pods` or `deployments.apps`.
     entries: BTreeMap<String, InventoryEntry>,
     /// The resource names from hand-written files. They may be misspelled.
     hand_written: BTreeSet<String>,
-    /// The files of the inventory.
     pub files: Vec<InventoryFile>,
 }
 
@@ -79,7 +79,7 @@ impl Inventory {
             }
             let own = self.entries.entry(resource).or_default();
             own.objects = new.objects.or(own.objects);
-            // Only the metrics show whether the server knows the size. A hand-written size does not.
+            // Only the metrics show whether the server knows the size. A hand-written size does not show it.
             if is_metrics && (new.bytes_per_object.is_some() || new.is_size_unknown_to_server) {
                 own.is_size_unknown_to_server = new.is_size_unknown_to_server;
             }
@@ -94,7 +94,7 @@ impl Inventory {
         named.or_else(|| self.entries.get(&*stored_name(resource))).copied().unwrap_or_default()
     }
 
-    /// Finds a hand-written name that is probably this resource, misspelled or without its group.
+    /// Finds a name in a hand-written file that probably means this resource, but is misspelled or lacks the group.
     #[must_use]
     pub fn near(&self, resource: &str) -> Option<&str> {
         let plural = |name: &str| name.split('.').next().unwrap_or_default().to_owned();

@@ -1,8 +1,8 @@
 //! Parses the metrics that count objects from the apiserver's `/metrics` (Prometheus text format).
 //!
-//! Of some 20,000 lines, only those of four metrics matter, which have at most two labels. All other lines are skipped.
-//! No crate fits (November 2026): the crates for this format are unmaintained or silently drop invalid lines, and none
-//! reports the line.
+//! A file has about 20,000 lines. kubetoll parses only the lines of four metrics, which have at most two labels in
+//! the apiserver's output. It skips all other lines. No crate fits (November 2026): the crates for this format are
+//! unmaintained or silently drop invalid lines. None reports the number of an invalid line.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ const SIZE: &str = "apiserver_resource_size_estimate_bytes";
 /// The names of the metric that counts objects, newest first: since 1.34, since 1.21, and up to 1.22.
 const COUNTS: [&str; 3] = ["apiserver_resource_objects", "apiserver_storage_objects", "etcd_object_counts"];
 
-/// The parsed metrics.
+/// The inventory entries of a metrics file, and notes for the user.
 #[derive(Debug, Default)]
 pub(super) struct Metrics {
     pub(super) entries: BTreeMap<String, InventoryEntry>,
@@ -45,7 +45,7 @@ fn is_ours(name: &str) -> bool {
     name == SIZE || COUNTS.contains(&name)
 }
 
-/// Parses metrics. A federated dump has one value from each server; the largest value counts.
+/// Parses metrics. A federated file has one value from each server; the largest value counts.
 ///
 /// # Errors
 /// The text has none of the metrics, or no valid number. Each error has a line number, counted from 1.
@@ -122,7 +122,7 @@ fn entry(objects: Option<u64>, size: Option<Sample>) -> InventoryEntry {
     InventoryEntry {
         objects,
         bytes_per_object,
-        // Servers up to 1.33 do not have this metric, and do not estimate seats from sizes.
+        // Servers up to 1.33 do not have the size metric, and do not estimate seats from sizes.
         is_size_unknown_to_server: size.is_some() && bytes_per_object.is_none(),
     }
 }
@@ -146,7 +146,7 @@ fn some_of(names: &[impl AsRef<str>]) -> String {
     format!("{}{more}", first.join(", "))
 }
 
-/// Returns the errors for metrics without a valid number. They name the first lines only.
+/// Returns the errors for metrics without a valid number: one error for each of the first lines.
 fn without_number(unread: &[u64], without: &[u64]) -> Vec<(u64, String)> {
     let invalid = "not a valid sample; write it as apiserver_storage_objects{resource=\"pods\"} 100";
     let failed =
@@ -155,7 +155,8 @@ fn without_number(unread: &[u64], without: &[u64]) -> Vec<(u64, String)> {
     errors.chain(without.iter().map(|line| (*line, failed.to_owned()))).take(MAX_LINES).collect()
 }
 
-/// Splits a line after the metric's name. The text format allows spaces and tabs around tokens.
+/// Splits a line after the name of the metric. Ignores spaces and tabs around the name, because the text format
+/// allows them.
 fn named(line: &str) -> Option<(&str, &str)> {
     let line = line.trim_start();
     let end = line.find(['{', ' ', '\t'])?;

@@ -1,5 +1,6 @@
-//! The cost of requests, from an inventory of the cluster: objects and bytes that etcd reads, that the apiserver
-//! decodes and scans, and that clients receive at most.
+//! Computes the cost of requests from an inventory of the cluster. A cost is a number of objects and bytes: those
+//! that etcd reads, and those that the apiserver decodes and scans. It includes an upper bound for those that clients
+//! receive.
 
 mod basis;
 mod cost_by_minute;

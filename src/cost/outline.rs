@@ -8,7 +8,7 @@ use crate::apiserver::resources::is_connection;
 use crate::apiserver::{LimitVerdict, Reason, RequestShape, ServedFrom, Server, Target, Verdict};
 use crate::k8s::{Scope, Verb};
 
-/// The number of reads from etcd for a page with a selector. [`RANGE_READS_NOTE`] explains it.
+/// The text for the number of reads from etcd for a page with a selector. [`RANGE_READS_NOTE`] explains the text.
 const RANGE_READS: &str = "n range reads";
 /// The explanation of "n range reads".
 pub const RANGE_READS_NOTE: &str = "n range reads: etcd knows no selectors. The server reads page after page until \
@@ -63,7 +63,8 @@ struct Outline<'a> {
 }
 
 impl Outline<'_> {
-    /// Describes the objects in the namespace or cluster. Omits those of earlier pages.
+    /// Describes the objects of the namespace or the cluster. For a later page, describes only the rest of these
+    /// objects.
     fn whole(&self) -> String {
         let is_namespace = is_in_namespace(self.server, self.options, self.scope);
         let whole = if is_namespace { "the namespace" } else { "everything" };

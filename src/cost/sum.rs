@@ -1,4 +1,4 @@
-//! Sums of costs over requests. They also count the requests with an unknown cost.
+//! Sums of costs over requests. A sum also counts the requests whose cost is unknown.
 
 use super::work::{Amount, Bound, Work};
 use crate::ledger::Merge;
@@ -80,8 +80,8 @@ impl Cost {
         }
     }
 
-    /// Whether the sums omit some requests, so that they are lower bounds. Unknown bytes matter only if the inventory
-    /// has a size for any resource.
+    /// Whether the sums are lower bounds: they omit requests with an unknown cost, or they reached the maximum of
+    /// `u64`. Unknown bytes matter only if the inventory has a size for any resource.
     #[must_use]
     pub fn is_lower_bound(&self, has_sizes: bool) -> bool {
         let lacks =

@@ -12,8 +12,8 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Chooses a unit that all costs have. Ignores requests with an unknown object count, because they have neither
-    /// unit.
+    /// Chooses bytes if all costs have bytes, otherwise objects. Ignores requests with an unknown object count,
+    /// because they have neither objects nor bytes.
     #[must_use]
     pub fn for_costs<'a>(mut costs: impl Iterator<Item = &'a Cost>, has_sizes: bool) -> Self {
         let lacks_sizes = |sum: Sum| sum.without_bytes > sum.without_objects;
@@ -40,7 +40,7 @@ impl Unit {
 
 impl Cost {
     /// Returns the load on the control plane: what etcd reads, plus what the apiserver scans, plus an upper bound for
-    /// what it sends.
+    /// what clients receive.
     #[must_use]
     pub fn handled(&self, unit: Unit) -> u64 {
         [self.etcd, self.filtered, self.received]

@@ -1,9 +1,10 @@
 //! The cost of one request: the work of etcd and the apiserver, and the objects that the client can receive.
 //!
-//! The verdict shows where a request is served from. Source for the rest: k8s.io/apiserver
-//! `pkg/storage/etcd3/store.go:GetList` (without a limit one range of the whole prefix, with a limit and a selector
-//! pages of doubling size) and `pkg/storage/cacher/cacher.go:GetList`. Measured on 1.25 to 1.36 with the server's
-//! counters of fetched objects; `tests/cost_measured.rs` compares this file with them.
+//! The verdict shows where a request is served from. Sources for the rest are k8s.io/apiserver
+//! `pkg/storage/etcd3/store.go:GetList` and `pkg/storage/cacher/cacher.go:GetList`. Without a limit, the server reads
+//! one range with the whole prefix. With a limit and a selector, it reads pages of doubling size. Measured on 1.25 to
+//! 1.36 with the server's counters of fetched objects. `tests/cost_measured.rs` compares the costs of this file with
+//! these measurements.
 
 use super::inventory::Inventory;
 use crate::apiserver::options::{Limit, Narrows, Options, Page, PageSize, ResourceVersion, Single};
@@ -24,7 +25,7 @@ pub enum Bound {
     AtMost,
     /// A mean, assuming an even spread over namespaces or nodes.
     Mean,
-    /// An estimate. Namespaces are weighted by the number of their object names in the log.
+    /// An estimate. Each namespace is weighted by the number of its objects that the log names.
     Estimate,
 }
 
@@ -56,7 +57,7 @@ impl Amount {
     const NONE: Self = Self { objects: Some(0), bytes: Some(0), bound: Bound::Exact };
     const UNKNOWN: Self = Self { objects: None, bytes: None, bound: Bound::Exact };
 
-    /// Returns the smaller one of this amount and `other`.
+    /// Returns this amount or `other`, whichever has fewer objects.
     fn within(self, other: Self) -> Self {
         if self.objects > other.objects && other.objects.is_some() {
             Self { bound: self.bound.max(other.bound), ..other }
@@ -178,8 +179,8 @@ impl Prices<'_> {
         self.work_in(server, shape, verdict, resource, None)
     }
 
-    /// As [`Prices::work`]. `part` is the share of the resource's objects in the requested namespaces, estimated from
-    /// the log.
+    /// Like [`Prices::work`], for requests of some namespaces. `part` is the share of the resource's objects in these
+    /// namespaces, estimated from the log.
     #[must_use]
     pub fn work_in(
         &self,
@@ -278,7 +279,7 @@ impl Pricing<'_> {
         }
     }
 
-    /// Returns the amount of pods on one node.
+    /// Returns the mean number of pods on one node, if the request selects the pods of a node.
     fn node_pods(&self) -> Option<Amount> {
         let nodes = self.prices.nodes().filter(|_| self.options.narrows == Narrows::ToNode)?;
         let objects = self.entry.map(|stored| stored.objects.div_ceil(nodes.count));
@@ -286,7 +287,7 @@ impl Pricing<'_> {
         Some(self.amount(objects, if nodes.is_in_inventory { Bound::Mean } else { Bound::AtMost }))
     }
 
-    /// Limits the amount to a page, if the server honors the limit.
+    /// Limits the amount to the size of a page, if the server honors the limit.
     fn paged(&self, amount: Amount) -> Amount {
         if self.verdict.limit != LimitVerdict::Honored {
             return amount;
@@ -336,8 +337,9 @@ impl Pricing<'_> {
         Work { etcd, decoded: etcd, filtered, received, seats: None }
     }
 
-    /// Returns the objects that the watch cache scans. These are the objects of an index; else, since 1.31, the objects
-    /// of the namespace; else all objects. A limit does not shorten the scan.
+    /// Returns the objects that the watch cache scans. With an index, these are the objects of the node. Otherwise,
+    /// servers since 1.31 scan the requested namespace or cluster, and older servers scan all objects. A limit does
+    /// not shorten the scan.
     fn through_cache(&self, rest: Amount) -> Amount {
         if let Some(node_pods) = self.node_pods().filter(|_| !is_snapshot(*self.verdict)) {
             return node_pods;

@@ -8,14 +8,15 @@ use crate::input::Framing;
 
 /// The maximum number of first bytes that are searched for a whole JSON line.
 const MAX_LINE_SEARCH: usize = 4 << 20;
-/// The maximum number of bytes of one long line that are searched for array elements.
+/// The maximum number of bytes that are searched for array elements in a text without a line feed.
 const MAX_ARRAY_SEARCH: usize = 1 << 20;
-/// The number of lines that are checked to detect pretty-printed JSON. For each line that does not look like JSON, more
-/// than `PRETTY_MIN_RATIO` lines must look like JSON.
+/// The number of lines that are checked to detect pretty-printed JSON. There must be more than `PRETTY_MIN_RATIO`
+/// lines that look like JSON for each line that does not.
 const PRETTY_LINES: usize = 32;
 const PRETTY_MIN_RATIO: usize = 4;
 
-/// Detects the framing from the first bytes. The framing is lines, unless that is impossible.
+/// Detects the framing from the first bytes. The framing is lines, unless these bytes show records that are not
+/// lines.
 #[must_use]
 pub fn framing(start: &[u8]) -> Framing {
     let start = &start[..start.len().min(MAX_LINE_SEARCH)];
@@ -48,8 +49,8 @@ fn lines() -> Framing {
     Framing::Joined(may_cut)
 }
 
-/// Whether a line is a complete JSON object. A stream of documents over several lines, or of documents without line
-/// feeds, has no such line.
+/// Whether one of the text's lines is a complete JSON object. No line is one if documents span several lines,
+/// or follow each other without line feeds.
 fn has_whole_line(text: &[u8]) -> bool {
     text.split(|byte| *byte == b'\n').filter(|line| line.starts_with(b"{")).take(64).any(|line| {
         let Ok(line) = std::str::from_utf8(line) else { return true };
@@ -58,8 +59,8 @@ fn has_whole_line(text: &[u8]) -> bool {
     })
 }
 
-/// Whether a text that begins with `[` is a JSON array of objects, strings or arrays. Other texts that begin so are
-/// trace steps (`[1.5s] [1.5s] END`), names of programs in brackets, and lines with a damaged first byte.
+/// Whether a text that begins with `[` is a JSON array of objects, strings or arrays. Other texts also begin with
+/// `[`: trace steps (`[1.5s] [1.5s] END`), program names in brackets, and lines with a damaged first byte.
 fn is_array(text: &[u8]) -> bool {
     let inside = text[1..].trim_ascii_start();
     match inside.first() {
@@ -81,8 +82,8 @@ fn begins_with_key(text: &[u8]) -> bool {
     key.is_some_and(|rest| rest.trim_ascii_start().starts_with(b":"))
 }
 
-/// Whether a text with a damaged start continues as JSON that is not one document per line. Such JSON is
-/// pretty-printed, or its line is longer than any other format writes.
+/// Whether a text with a damaged start continues as JSON that is not one document per line. Such a text is
+/// pretty-printed, or it is one line that is longer than the lines of any other format.
 fn is_json_with_damaged_start(text: &[u8]) -> bool {
     let Some(feed) = memchr::memchr(b'\n', text) else {
         return text.len() >= MAX_LINE_SEARCH
@@ -99,8 +100,8 @@ fn is_json_with_damaged_start(text: &[u8]) -> bool {
     parts.len() > PRETTY_MIN_RATIO * others.len().max(1)
 }
 
-/// Whether a block may end between two lines. It may not separate the parts of one container line, or the two access
-/// lines of one request.
+/// Whether a block may end between two lines. A block must contain all parts of a container line, and both access
+/// lines of a request.
 fn may_cut(before: &[u8], after: &[u8]) -> bool {
     let body = before.strip_suffix(b"\n").unwrap_or(before);
     let last = &body[memchr::memrchr(b'\n', body).map_or(0, |at| at + 1)..];

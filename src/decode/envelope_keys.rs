@@ -74,7 +74,7 @@ envelope_keys! {
     klog_message = "msg",
 }
 
-/// The text of a JSON string without escapes; `None` if it has some.
+/// The text of a JSON string; `None` if the value is not a string, or if the string has escapes.
 #[must_use]
 pub fn plain(raw: &RawValue) -> Option<&str> {
     raw.get()
@@ -83,7 +83,7 @@ pub fn plain(raw: &RawValue) -> Option<&str> {
         .filter(|text| memchr::memchr(b'\\', text.as_bytes()).is_none())
 }
 
-/// An envelope's timestamp: the text of a string, or a number.
+/// Returns an envelope's timestamp as text: the content of a string, or a number as written.
 #[must_use]
 pub fn timestamp(raw: Option<&RawValue>) -> Option<&str> {
     let raw = raw?;
@@ -97,7 +97,7 @@ pub fn timestamp_micros(text: &str) -> Option<i64> {
     let Ok(number) = text.parse::<i64>() else {
         return timestamp::parse_any_zone(text).or_else(|| seconds(text));
     };
-    // The number of digits decides the unit. This is right from 1973 to the year 5138.
+    // The number of digits decides the unit. The result is right for times from 1973 to the year 5138.
     Some(match text.len() {
         ..=11 => number.checked_mul(1_000_000)?,
         12..=14 => number.checked_mul(1_000)?,
@@ -126,8 +126,8 @@ pub fn may_hold(raw: &RawValue) -> bool {
     raw.get().starts_with(['"', '{'])
 }
 
-/// Whether a text contains the name of an audit ID or of a Cloud Audit Logs entry. Most damaged text contains
-/// neither, so it is not parsed.
+/// Whether a text contains the key of an audit ID or of a Cloud Audit Logs entry. Most damaged text contains neither
+/// key, so it is not parsed.
 #[must_use]
 pub fn may_hold_event(text: &str) -> bool {
     [&b"udit"[..], b"protoPayload"].iter().any(|word| memchr::memmem::find(text.as_bytes(), word).is_some())

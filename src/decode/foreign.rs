@@ -23,7 +23,8 @@ pub enum Foreign {
     Start,
     /// A line in which etcd states its version.
     EtcdStart,
-    /// A part of a line, which is counted with the line's last part. Also a line that continues the line before it.
+    /// A part of a line before its last part. The last part counts for the whole line. Also a line that continues the
+    /// line before it.
     Part,
 }
 

@@ -15,7 +15,7 @@ struct PendingLine {
     is_too_long: bool,
 }
 
-/// The parts of a line before its last one.
+/// All parts of a line except the last one.
 #[derive(Debug, Default)]
 pub struct JoinedLine {
     /// The length of these parts, in bytes.
@@ -29,8 +29,8 @@ pub struct JoinedLine {
 }
 
 impl LineParts {
-    /// Adds a part. The part may begin inside a UTF-8 character. All parts of a line together are kept only up to `cap`
-    /// bytes.
+    /// Adds a part. The part may begin inside a UTF-8 character. If the parts of a line together exceed `cap` bytes,
+    /// their text is dropped.
     pub fn add(&mut self, stream: usize, text: &[u8], cap: usize) {
         let open = &mut self.open[stream];
         open.count += 1;

@@ -62,7 +62,7 @@ pub struct Extent {
 pub struct Layers(u64);
 
 impl Layers {
-    /// The maximum nesting of envelopes. Real logs have fewer.
+    /// The maximum nesting of envelopes. Real logs have fewer levels.
     pub const MAX: usize = 7;
 
     /// Adds an inner envelope. If there are already [`Layers::MAX`] envelopes, nothing changes.

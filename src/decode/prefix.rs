@@ -1,5 +1,5 @@
-//! Detects text envelopes that put a prefix before a line. Each has its own kind of line start, so no line matches
-//! two envelopes.
+//! Detects text envelopes that put a prefix before a line. Each of them begins a line in its own way, so no line
+//! matches two.
 
 use super::envelope::cri::CriLine;
 use super::envelope::{
@@ -55,7 +55,7 @@ pub fn after_timestamp(text: &str) -> Option<(&str, &str)> {
 }
 
 /// Whether the text after a timestamp begins with a host and a program, as in syslog (`host kube-apiserver[1]: …`).
-/// Otherwise its first word is the name of a log stream.
+/// Otherwise this text begins with the name of a log stream.
 fn is_program(rest: &str, behind: &str) -> bool {
     !behind.starts_with('{')
         && syslog::strip_dated("", rest).is_some_and(|line| line.rest.len() < behind.len())

@@ -43,8 +43,8 @@ impl SkipReason {
         Self::OtherFormat,
     ];
 
-    /// Whether the skipped bytes may have contained an event. Blank lines, other JSON and excluded formats contain
-    /// none.
+    /// Whether the skipped bytes may have contained an event. Blank lines, other JSON and excluded formats never
+    /// contain an event.
     #[must_use]
     pub fn is_unread(self) -> bool {
         !matches!(self, Self::Blank | Self::NotAnEvent | Self::OtherFormat)

@@ -2,19 +2,20 @@
 
 /// The number of bytes that one step copies and checks.
 const WORD: usize = 8;
-/// The number of bytes by which the output grows. It is small, because new bytes are set to zero first.
+/// The number of bytes by which the output grows. It is small, because growth first sets the new bytes to zero.
 const GROWTH: usize = 2 << 10;
 
 /// Appends the value of a JSON string to `out`. `text` begins after the opening quote. Returns the offset of the
-/// closing quote, or `None` if the string is invalid or does not end; then the appended bytes are meaningless.
+/// closing quote. Returns `None` if the string is invalid or does not end; then the appended bytes are meaningless.
 ///
-/// In logs with nested strings, nearly every byte passes through here. Escapes are only a few bytes apart there, so a
-/// vectorized search for each one costs more than it saves. Instead, each step copies and checks eight bytes.
+/// In logs with nested strings, nearly every byte passes through here. In such logs, escapes are only a few bytes
+/// apart. So a vectorized search for each escape costs more than it saves. Instead, each step copies and checks eight
+/// bytes.
 pub fn unescape(text: &str, out: &mut Vec<u8>) -> Option<usize> {
     let source = text.as_bytes();
     let (mut read, mut write) = (0, out.len());
     let end = loop {
-        // Room for one word, and for the character of an escape after it.
+        // There must be room for one word, and for the character of an escape after it.
         if out.len() < write + 2 * WORD {
             out.resize(write + GROWTH, 0);
         }
@@ -50,7 +51,8 @@ pub fn unescape(text: &str, out: &mut Vec<u8>) -> Option<usize> {
     Some(end)
 }
 
-/// Appends the value of a JSON string body with few escapes. Returns `None` at an invalid escape.
+/// Appends the value of a JSON string, given without its quotes. It searches for each escape, so it is for strings
+/// with few escapes. Returns `None` at an invalid escape.
 pub fn append(body: &str, out: &mut String) -> Option<()> {
     let mut done = 0;
     for at in memchr::memchr_iter(b'\\', body.as_bytes()) {
@@ -127,7 +129,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The naive twin: `serde_json` decodes the same string.
+    /// Decodes the same string with `serde_json`, for comparison.
     fn naive(text: &str) -> Option<(String, usize)> {
         let text = format!("\"{text}");
         let mut values = serde_json::Deserializer::from_str(&text).into_iter::<String>();

@@ -1,10 +1,10 @@
-//! Tracks which lines of a container's output continue in a later line, from their bytes alone. The code that cuts
-//! blocks and the code that joins parts must agree on this. Otherwise the report would depend on the block size.
+//! Tracks which lines of a container's output continue in a later line. It looks only at the bytes of the lines. The
+//! code that cuts blocks and the code that joins parts must agree on these lines. Otherwise the report would depend
+//! on the block size.
 
 use super::envelope::{cri, docker};
 
-/// The maximum number of later lines in which the rest of an unfinished line is expected. These lines may be from the
-/// other output stream.
+/// An unfinished line must continue within this number of lines. Lines of the other output stream count too.
 const LINES_BACK: usize = 256;
 
 /// The output streams whose last line is unfinished.
@@ -34,8 +34,8 @@ impl UnfinishedLines {
     }
 }
 
-/// Whether a text ends with an unfinished line. It returns the same as an [`UnfinishedLines`] that took each line of
-/// the text.
+/// Whether a text ends with an unfinished line. Passing each line of the text to an [`UnfinishedLines`] gives the
+/// same result.
 #[must_use]
 pub fn ends_unfinished(body: &[u8]) -> bool {
     let mut seen = [false; 2];

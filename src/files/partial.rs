@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::{Builder, NamedTempFile};
 
-/// The prefix and the suffix of the file names of partial files.
+/// The prefix of the file names of partial files. The next constant is the suffix.
 const PREFIX: &str = ".kubetoll-";
 const SUFFIX: &str = ".partial";
 
@@ -30,7 +30,6 @@ pub fn is_partial(path: &Path) -> bool {
 pub(crate) struct Partial(Option<NamedTempFile>);
 
 impl Partial {
-    /// Creates a partial file in `directory`.
     pub(crate) fn new(mut builder: Builder<'_, '_>, directory: &Path) -> io::Result<Self> {
         let mut partial = partial();
         let file = builder.prefix(PREFIX).suffix(SUFFIX).tempfile_in(directory)?;

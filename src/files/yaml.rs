@@ -19,7 +19,6 @@ pub struct YamlNode {
     pub content: YamlValue,
 }
 
-/// A YAML value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum YamlValue {
     Null,
@@ -105,8 +104,8 @@ fn for_authors(message: &str) -> String {
     message.split(" at line ").next().unwrap_or(message).to_owned()
 }
 
-/// Returns the position of a character in a scalar. Returns the start of the scalar if it is in quotes, or has escapes
-/// that are hard to map.
+/// Returns the position of a character in a scalar. Returns the start of the scalar if escapes or line breaks make
+/// the position hard to find.
 #[must_use]
 pub fn inside(source: &str, start: FilePosition, text: &str, offset: usize) -> FilePosition {
     let Some(line) = source.lines().nth(usize::try_from(start.line).map_or(0, |line| line - 1)) else {
@@ -141,7 +140,7 @@ fn is_block(source: &str, line: u64) -> bool {
 }
 
 /// Returns the position of a byte in a block scalar. Each line begins after the indentation of the first line. In the
-/// text, a line feed or a space separates two lines.
+/// parsed text, a line feed or a space separates two lines.
 fn inside_block(source: &str, start: FilePosition, text: &str, offset: usize) -> Option<FilePosition> {
     let indent = usize::try_from(start.column).ok()? - 1;
     let mut done = 0;
@@ -156,7 +155,7 @@ fn inside_block(source: &str, start: FilePosition, text: &str, offset: usize) ->
             return Some(FilePosition { line: number, column: across as u64 });
         }
         done += content.len();
-        // In a folded scalar, an empty line represents the line feed of the previous line.
+        // In a folded scalar, a line end and the empty line after it are a single line feed of the text.
         let is_parted = !content.is_empty() || rest.starts_with('\n');
         done += usize::from(is_parted && done < text.len());
     }

@@ -14,7 +14,7 @@ pub struct Block {
     /// The records. Each line includes its line feed; only the last line of a source may lack it.
     pub bytes: Vec<u8>,
     /// For a stream of lines: the positions of the first line feeds in `bytes`. Later line feeds are not recorded and
-    /// must be searched again.
+    /// must be searched for again.
     pub feeds: Vec<usize>,
     /// How the bytes divide into records.
     pub framing: Framing,
@@ -75,7 +75,7 @@ pub struct TooLong {
     pub offset: u64,
     /// Its length in bytes, including the line feed of a line.
     pub bytes: u64,
-    /// The number of bytes that were read for the record. White space before it counts too.
+    /// The number of bytes that were read for the record. White space before the record counts too.
     pub read: u64,
 }
 

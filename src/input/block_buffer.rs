@@ -1,10 +1,10 @@
-//! The memory of a block while it is filled. It is reused, so that each stream sets no more memory to zero than it
-//! needs.
+//! The memory of a block while the block is filled. The memory is reused and grows only as needed, so that little of
+//! it must be set to zero.
 
 use std::io::{ErrorKind, Read};
 
-/// The maximum size of one read, in bytes. A new buffer begins with this size, because most of thousands of files may
-/// be small.
+/// The maximum size of one read, in bytes. A new buffer begins with this size, because many of thousands of input
+/// files may be small.
 const MAX_READ: usize = 128 << 10;
 
 /// Fills the start of a block's memory.
@@ -45,8 +45,8 @@ impl BlockBuffer<'_> {
         self.length -= bytes;
     }
 
-    /// Reads `more` bytes. Returns false if the stream ended before. Pipes return few bytes at a time; this waits for
-    /// all of them, so that the caller searches them only once.
+    /// Reads `more` bytes. Returns false if the stream ended before that. A pipe returns few bytes at a time. This
+    /// function waits for all bytes, so that the caller searches them only once.
     pub fn read(&mut self, reader: &mut impl Read, more: usize) -> std::io::Result<bool> {
         let end = self.length + more;
         self.memory.reserve_exact(end.saturating_sub(self.memory.len()));

@@ -1,7 +1,7 @@
 //! Cuts a stream into blocks of whole records.
 //!
-//! Blocks are reused, and new data overwrites the old. So after a block has reached its size, nothing allocates
-//! memory or sets it to zero.
+//! Blocks are reused, and new data overwrites the old data. So once a block has its full size, its memory is neither
+//! allocated nor set to zero again.
 
 use std::io::{ErrorKind, Read};
 
@@ -14,14 +14,15 @@ use super::open::Shrunk;
 
 /// The target size of a block in bytes. A longer record makes the block longer.
 pub const BLOCK_SIZE: usize = 1 << 19;
-/// The minimum number of bytes that are read before a record longer than a block is searched again.
+/// The minimum number of bytes to read at once for a record that is longer than a block. After each read, the cutter
+/// searches again for the end of the record.
 const READ_SIZE: usize = 256 << 10;
-/// The maximum number of bytes that are searched for a line feed. After that, the framing is detected without one.
+/// The cutter reads at most this many bytes to find a line feed. If it finds none, it detects the framing from these
+/// bytes.
 const DETECT_LIMIT: usize = 4 << 20;
-/// The maximum number of line ends that are tried as the end of a block. The search begins at the last line end.
+/// At most this many line ends are tried as the end of a block. The last line end is tried first.
 const MAX_CUTS_TRIED: usize = 256;
-/// The maximum number of bytes that are read to find the end of related lines. In a damaged file, related lines may
-/// never end.
+/// Related lines of more bytes than this may be in different blocks. In a damaged file, related lines may never end.
 const MAX_RELATED: usize = 4 << 20;
 
 /// Cuts a stream into blocks. It skips records longer than the cap, and never holds a whole one in memory.
@@ -44,8 +45,9 @@ pub struct Cutter<R, T> {
 }
 
 impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
-    /// Creates a cutter at the start of a stream. `detect` detects the framing from the first bytes. A cap below
-    /// [`BLOCK_SIZE`] is raised to it; whoever reads the blocks must then apply the smaller cap.
+    /// Creates a cutter at the start of a stream. `detect` detects the framing from the first bytes. A `max_record`
+    /// below [`BLOCK_SIZE`] is raised to that size. The code that reads the blocks must then apply the smaller
+    /// maximum.
     pub fn new(reader: R, source: u32, max_record: usize, detect: T) -> Self {
         Self {
             reader,
@@ -70,8 +72,8 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
         Self { long, ..self }
     }
 
-    /// Sets the size of blocks in bytes. The records do not depend on it, with two exceptions: the framing is
-    /// detected from the bytes of the first block, and a damaged compressed stream may yield fewer bytes.
+    /// Sets the size of blocks in bytes. The records depend on it in only two ways. The framing is detected from the
+    /// bytes of the first block, and a damaged compressed stream may yield fewer bytes.
     #[must_use]
     pub fn with_block_size(self, block_size: usize) -> Self {
         Self { block_size, ..self }
@@ -129,8 +131,8 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
             Framing::Json => {
                 self.json.scan(&block.bytes, self.is_ended);
                 block.spans = self.json.take(block.bytes.len());
-                // A block of documents may end inside a line. The last document may have no line feed, and may be in
-                // the block before.
+                // A block of documents may end inside a line. At the end of the stream, a line without a line feed
+                // counts too. The last byte of that line may be in the previous block.
                 let is_open = self.is_ended && *block.bytes.last().unwrap_or(&self.last_byte) != b'\n';
                 count_feeds(&block.bytes) + u64::from(is_open)
             }
@@ -172,7 +174,8 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
         }
     }
 
-    /// Appends the next bytes of the stream. A block is filled at once; a long record grows step by step.
+    /// Appends the next bytes of the stream. The first call fills the block. Further calls let a long record grow
+    /// step by step.
     fn read_more(&mut self, buffer: &mut BlockBuffer<'_>, block: &mut Block) {
         let old = buffer.length;
         if old >= LONG_RECORD && block.permit.is_none() {
@@ -245,7 +248,7 @@ fn damage_of(error: &std::io::Error) -> Damage {
     match error.kind() {
         ErrorKind::UnexpectedEof => Damage::Truncated,
         ErrorKind::InvalidInput | ErrorKind::InvalidData => Damage::Corrupt,
-        // zstd's own errors have no kind. Neither has a frame that ends early.
+        // zstd's own errors have no kind. The error for a frame that ends early has none, either.
         ErrorKind::Other => Damage::Corrupt,
         _ => Damage::Unreadable,
     }

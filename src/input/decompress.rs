@@ -1,5 +1,5 @@
-//! Decompresses every byte before damage. The readers of flate2 and zstd lose the bytes of the call in which they
-//! meet the damage.
+//! Decompresses every byte before damage. The readers of flate2 and zstd lose bytes there: a call that finds damage
+//! returns none of its bytes.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 
@@ -59,7 +59,7 @@ pub(super) struct Zstd {
 
 impl Zstd {
     /// # Errors
-    /// If there is not enough memory.
+    /// Returns an error if there is not enough memory.
     pub fn new() -> io::Result<Self> {
         Ok(Self { decoder: Decoder::new()?, wanted: 0 })
     }
@@ -75,8 +75,8 @@ impl Decompressor for Zstd {
         if is_first && let Err(error) = self.decoder.reinit() {
             return DecompressStep { read: 0, written: 0, ends: Err(error) };
         }
-        // Passes one block without the header of the next one, which `wanted` includes. On an error, zstd does not
-        // say how much it wrote, so an error must not share a call with valid output.
+        // Passes one block, but not the header of the next block, which `wanted` includes. On an error, zstd does not
+        // say how much it wrote. So valid output and an error must not come from the same call.
         let most = self.wanted.saturating_sub(ZSTD_BLOCK_HEADER).max(1);
         let mut input = InBuffer::around(&input[..most.min(input.len())]);
         let mut output = OutBuffer::around(output);
@@ -192,8 +192,8 @@ mod tests {
     #[test]
     fn every_byte_before_damage_is_decompressed() {
         let text = text(500_000);
-        // Stored blocks have a header of 5 bytes, which contains the length twice. The first follows the member's
-        // header of 10 bytes.
+        // Stored blocks have a header of 5 bytes, which contains the length twice. The first stored block follows the
+        // member's header of 10 bytes.
         let mut stored = gzip(&text, 0);
         let length = |at: usize| usize::from(u16::from_le_bytes([stored[at + 1], stored[at + 2]]));
         let first = length(10);

@@ -21,7 +21,7 @@ pub enum InputError {
     StdinTwice,
 }
 
-/// A path in a directory that kubetoll skips.
+/// A path that kubetoll found in a directory, but skips.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SkippedPath {
     pub path: PathBuf,
@@ -46,7 +46,7 @@ pub struct Sources {
     pub list: Vec<Source>,
     /// Size of all sources on disk in bytes. Pipes count as 0.
     pub bytes_on_disk: u64,
-    /// Paths in directories that kubetoll skips.
+    /// The paths that kubetoll found in directories, but skips.
     pub not_read: BTreeSet<SkippedPath>,
     /// File types, as far as the first bytes show them.
     pub kinds: BTreeMap<PathBuf, FileKind>,

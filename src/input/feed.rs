@@ -119,7 +119,7 @@ impl<'a, T: Fn(&[u8]) -> Framing + Clone + Send + 'static> Feed<'a, T> {
                 None if !still_opening => return false,
                 None => {}
             }
-            // This is rare and short, except for a pipe without a writer.
+            // This is rare and short, except if a pipe has no writer.
             std::thread::sleep(Duration::from_millis(1));
         }
     }
@@ -161,9 +161,10 @@ impl<'a, T: Fn(&[u8]) -> Framing + Clone + Send + 'static> Feed<'a, T> {
         found.is_some()
     }
 
-    /// Decides how to read a stream. A compressed stream is read ahead on its own thread in two cases: a core is free
-    /// for the thread, or so many workers share the stream that they would wait for its decompression. Otherwise the
-    /// workers decompress it in turns, because another thread would only compete for the same cores.
+    /// Decides how to read a stream. A compressed stream is read ahead on its own thread in two cases. In the first
+    /// case, a core is free for the thread. In the second case, so many workers share the stream that they would wait
+    /// for its decompression. Otherwise the workers decompress it in turns, because another thread would only compete
+    /// for the same cores.
     fn read(&self, stream: Stream, source: u32) -> OpenSource<T> {
         let workers = self.slots.len();
         let left = self.wanted.len() - self.done.load(Ordering::Acquire);
@@ -172,7 +173,7 @@ impl<'a, T: Fn(&[u8]) -> Framing + Clone + Send + 'static> Feed<'a, T> {
         let cutter = Cutter::new(stream, source, self.max_record, self.detect.clone());
         let cutter = Box::new(cutter.with_long_records(self.long.clone()));
         if is_ahead {
-            // Without a thread, the worker reads the stream itself.
+            // If the thread cannot start, the worker reads the stream itself.
             ReadAhead::start(cutter, |cutter, block| cutter.fill(block))
                 .map_or_else(OpenSource::Inline, OpenSource::ReadAhead)
         } else {

@@ -74,7 +74,8 @@ impl RecordSpan {
     }
 }
 
-/// How often a record repeats directly after itself. This keeps gigabytes of `{` or of blank lines cheap.
+/// How often a record repeats directly after itself. With this count, gigabytes of `{` or of blank lines need little
+/// time and memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Repeats {
     /// The number of further records with the same bytes.
@@ -166,8 +167,8 @@ pub(super) fn noted_runs<'a>(
     })
 }
 
-/// The maximum number of line feeds in a block whose offsets are recorded. For a text that contains only line feeds,
-/// the offsets would take eight times its size.
+/// In each block, the offsets of at most this many line feeds are recorded. If a text contains only line feeds, all
+/// offsets would take eight times the size of the text.
 const FEEDS_NOTED: usize = 1 << 14;
 
 /// Counts the lines of a text. Records the offsets of the first line feeds.
@@ -184,7 +185,6 @@ pub fn count_lines(bytes: &[u8]) -> u64 {
     count_feeds(bytes) + u64::from(bytes.last().is_some_and(|last| *last != b'\n'))
 }
 
-/// Counts the line feeds of a text.
 #[must_use]
 pub fn count_feeds(bytes: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', bytes).count() as u64

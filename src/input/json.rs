@@ -39,7 +39,7 @@ pub struct JsonScanner {
     /// True if a top-level array is open. Its elements are the records.
     is_in_array: bool,
     stack: Vec<Container>,
-    /// The last byte that is neither white space nor inside a string. `"` stands for a whole string.
+    /// The last byte that is neither white space nor inside a string. A `"` represents a whole string.
     previous: u8,
     /// Where the current record began, and its line number.
     start: usize,
@@ -52,7 +52,7 @@ pub struct JsonScanner {
     last: Option<RecordEnd>,
 }
 
-/// The end of a record. At this point, the scanner needs no other state.
+/// The end of a record. Between two records, the scanner needs no other state.
 #[derive(Debug, Clone, Copy)]
 struct RecordEnd {
     at: usize,
@@ -153,7 +153,7 @@ impl JsonScanner {
                 return;
             }
             _ if self.state == ScanState::Between => {
-                // Commas between elements and bytes of a byte order mark.
+                // Commas between elements, and the bytes of a byte order mark, are skipped.
                 if byte != b',' && !matches!(byte, 0xef | 0xbb | 0xbf) {
                     self.begin();
                     self.state = ScanState::Garbage;
@@ -263,7 +263,7 @@ impl JsonScanner {
                 self.end(at);
             }
             Some(at) => {
-                // Python writes `[{"a": 1}, {"b": 2}]`.
+                // Some programs write spaces between tokens: Python writes `[{"a": 1}, {"b": 2}]`.
                 let behind = &bytes[at + 1..];
                 let spaces = behind.iter().take(SPACES).take_while(|byte| **byte == b' ').count();
                 match behind.get(spaces) {
@@ -295,8 +295,8 @@ impl JsonScanner {
         self.previous = 0;
     }
 
-    /// The position at which the block may end: the current position if no record is open, otherwise the end of the
-    /// last whole record.
+    /// The position at which the block may end. If no record is open, it is the current position. Otherwise it is the
+    /// end of the last whole record.
     #[must_use]
     pub fn cut(&self) -> Option<usize> {
         match self.state {
@@ -323,8 +323,8 @@ impl JsonScanner {
         self.found.first().map(|span| span.end)
     }
 
-    /// Drops the first bytes, which belong to a record that exceeds the cap. Also drops the record once its end is
-    /// found.
+    /// Drops the first `bytes` bytes, which belong to a record that exceeds the cap. If the record ends within these
+    /// bytes, it is dropped from the found records, too.
     pub fn forget(&mut self, bytes: usize) {
         self.found.retain_mut(|span| {
             let keep = span.end_of_last() > bytes;
@@ -348,13 +348,14 @@ impl JsonScanner {
     }
 }
 
-/// The number of bytes after a record's end that can change where it ends: a brace, spaces and a quote.
+/// The end of a record can depend on this many bytes after it: a brace, spaces and a quote.
 const LOOKAHEAD: usize = SPACES + 4;
 /// The maximum number of spaces between two tokens when the scanner searches damaged text for an element.
 const SPACES: usize = 4;
 
-/// Finds the start of a document or element in damaged text. `text` ends before a brace, and `next` is the next byte
-/// after the brace and spaces. The start is at the brace, or at the quote before it for a string that contains JSON.
+/// Finds the start of a document or element in damaged text. `text` ends before a brace. `next` is the first byte
+/// after the brace and its spaces. A string that contains JSON starts at the quote before the brace. Any other value
+/// starts at the brace.
 fn start_after(text: &[u8], next: u8) -> Option<usize> {
     let is_separated = |text: &[u8], end: &[u8]| {
         let trim = |text: &'_ [u8]| {
@@ -366,7 +367,7 @@ fn start_after(text: &[u8], next: u8) -> Option<usize> {
         let other = &text[..text.len().saturating_sub(1)];
         text.ends_with(end) && end.len() == 1 || other[..trim(other)].ends_with(end)
     };
-    // The damaged byte is between two records.
+    // If at most two bytes are before the brace, the damage is between two records.
     let is_between = text.len() <= 2;
     match next {
         b'"' | b'}' if is_between || is_separated(text, b"}") => Some(text.len()),

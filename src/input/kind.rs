@@ -10,7 +10,6 @@ use crate::shell::{operand, quoted};
 /// The number of first bytes that are checked.
 const CHECKED_BYTES: u64 = 4 << 10;
 
-/// A file type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FileKind {
     Xz,
@@ -134,7 +133,7 @@ impl FileKind {
         format!("{count} {noun}{}{end}", if count == 1 { "" } else { "s" })
     }
 
-    /// The noun for one file, and the text that follows the noun in singular and plural.
+    /// The noun for one file, and the text after the noun. That text is the same in singular and plural.
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Empty => ("empty file", ""),
@@ -182,7 +181,7 @@ impl FileKind {
         Some(format!("{unpack} | kubetoll scan -"))
     }
 
-    /// The command that makes all files below these directories readable whose names end in `.extension`.
+    /// The command that makes many files readable: those below these directories whose names end in `.extension`.
     #[must_use]
     pub fn command_for_all(self, directories: &[&str], extension: &str) -> Option<String> {
         let directories: Vec<_> = directories.iter().map(|directory| operand(directory)).collect();
@@ -191,7 +190,7 @@ impl FileKind {
         Some(format!("find -L {directories} -type f -name {names} -exec {unpack} \\; | kubetoll scan -"))
     }
 
-    /// The command that writes the content of a file, a shell word, to standard output.
+    /// The command that writes the content of a file to standard output. `name` is the file's name as a shell word.
     fn unpack(self, name: &str) -> Option<String> {
         Some(match self {
             Self::Xz => format!("xz -dc {name}"),

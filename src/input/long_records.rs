@@ -20,7 +20,8 @@ impl LongRecordState {
 pub struct LongRecords(Arc<LongRecordState>);
 
 impl LongRecords {
-    /// Waits until no other block holds a long record. The holder takes no lock, so it cannot deadlock.
+    /// Waits until no other block holds a long record. The holder of the permit takes no lock, so this wait cannot
+    /// cause a deadlock.
     pub(super) fn permit(&self) -> Permit {
         let mut is_held = self.0.lock();
         while *is_held {

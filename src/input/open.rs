@@ -44,7 +44,7 @@ impl Read for Stream {
 
 /// Opens a file, or standard input. `progress` counts the bytes read before decompression.
 ///
-/// A file is read up to the length that it has now. So a log that grows meanwhile still ends.
+/// A file is read up to its length at this time. So reading ends even if the log still grows.
 pub(super) fn open(path: Option<&Path>, progress: Arc<AtomicU64>) -> io::Result<Stream> {
     let raw: Box<dyn Read + Send> = match path {
         Some(path) => {

@@ -5,12 +5,12 @@ use std::thread::{Builder, JoinHandle};
 
 use super::block::Block;
 
-/// The number of blocks that are being filled or wait for a worker. Workers return their blocks, so this number is
-/// enough.
+/// The number of blocks that are being filled or wait for a worker. Workers return their blocks, so no more blocks
+/// are needed.
 const BLOCKS_AHEAD: usize = 3;
 
-/// The blocks of a stream that its own thread reads. The thread ends with the stream, or when this value is dropped.
-/// Nothing waits for the thread, because a read from a pipe may block forever.
+/// The blocks of a stream that a separate thread reads. The thread ends with the stream, or when this value is
+/// dropped. Nothing waits for the thread, because a read from a pipe may block forever.
 pub(super) struct ReadAhead {
     filled: Receiver<Block>,
     emptied: Sender<Block>,

@@ -17,7 +17,8 @@ pub struct Source {
 }
 
 impl Source {
-    /// Creates a source. For a regular file, also returns the numbers that identify it on this machine.
+    /// Creates a source. For a regular file, also returns two numbers that identify the file on this machine, such as
+    /// device and inode.
     pub(super) fn from_path(path: &Path, explicit: bool) -> std::io::Result<(Self, Option<(u64, u64)>)> {
         let metadata = fs::metadata(path)?;
         let modified = metadata.modified().ok().and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());

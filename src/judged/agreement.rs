@@ -1,9 +1,11 @@
 //! Compares the verdicts with the server's own measurements.
 //!
-//! Source: k8s.io/apiserver `pkg/storage/etcd3/latency_tracker.go` (every KV call of a request),
-//! `store.go:decodeListItem` (1.30 and later: objects that etcd returned to a LIST). Measured: a LIST has the annotation
-//! `etcd` exactly if the server called etcd; the revision check of a consistent read is such a call. It has
-//! `decode-response-object` exactly if objects came from etcd. For writes and watches, the annotations prove nothing.
+//! Source: k8s.io/apiserver `pkg/storage/etcd3/latency_tracker.go` tracks every KV call of a request. From 1.30 on,
+//! `store.go:decodeListItem` tracks the objects that etcd returned to a LIST.
+//!
+//! The following was measured. A LIST has the annotation `etcd` exactly if the server called etcd. The revision check
+//! of a consistent read is such a call. A LIST has `decode-response-object` exactly if objects came from etcd. For
+//! writes and watches, the annotations prove nothing.
 
 use crate::apiserver::{ServedFrom, Verdict};
 use crate::k8s::{KubeVersion, Verb};

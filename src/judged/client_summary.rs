@@ -16,7 +16,7 @@ use crate::products::{self, Product, RecognizedBy};
 /// The name of the overflow row for clients.
 const OTHER_CLIENTS: &str = "(other clients)";
 
-/// Whether a client is a job: it ends after its work, so a WATCH does not help it.
+/// Whether a client is a job. A job ends after its work, so a WATCH does not help it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Job {
     /// The client keeps running.
@@ -47,15 +47,16 @@ pub struct Agent {
 pub struct ClientSummary {
     /// The key of the client; `None` for the overflow row.
     pub key: Option<ClientKey>,
-    /// The nodes on which it ran.
+    /// The nodes on which the client ran.
     pub nodes: DistinctSet,
-    /// For kubelets: the names of their nodes. Contains only instances with a history.
+    /// For kubelets: the names of their nodes. Contains only kubelets with an instance history.
     pub kubelets: Vec<CompactString>,
-    /// The pods to which its tokens are bound.
+    /// The pods to which the client's tokens are bound.
     pub pods: DistinctSet,
     /// The workloads of these pods.
     pub workloads: DistinctSet,
-    /// The namespaces of the client's requests. Requests for its own upkeep do not count.
+    /// The namespaces of the client's requests. Some requests do not count, such as Leases and leader election; see
+    /// `namespace_of`.
     pub namespaces: DistinctSet,
     /// The products of its user agents, by name.
     pub agents: BTreeMap<String, Agent>,
@@ -87,13 +88,12 @@ impl ClientSummary {
         }
     }
 
-    /// The kind of client.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         self.key.as_ref().map_or("user", |key| key.kind.as_str())
     }
 
-    /// The authenticated user, if the requests impersonate another.
+    /// The authenticated user, if the requests impersonate another user.
     #[must_use]
     pub fn impersonated_by(&self) -> Option<&str> {
         self.key.as_ref()?.impersonator.as_deref()

@@ -22,12 +22,12 @@ fn shape_id(key: &ShapeKey) -> ShapeId {
     (verb, key.resource.clone(), key.subresource.clone(), Arc::clone(&key.parameters))
 }
 
-/// How many RequestReceived events a row has too few.
+/// The number of RequestReceived events that a row lacks.
 fn missing(one: &ProductRow) -> u64 {
     one.row.requests(false).saturating_sub(one.row.received)
 }
 
-/// How many RequestReceived events a row has too many.
+/// The number of excess RequestReceived events of a row.
 fn spare(one: &ProductRow) -> u64 {
     one.row.received.saturating_sub(one.row.requests(false))
 }

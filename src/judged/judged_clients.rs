@@ -41,11 +41,11 @@ pub struct JudgedClients {
     pub version: Doubt,
     /// True if the log contains only RequestReceived events.
     pub received_only: bool,
-    /// The namespaced resources: a request has a namespace in its path.
+    /// The namespaced resources: those with at least one request that has a namespace in its path.
     pub namespaced: BTreeSet<String>,
     /// Slow reads in etcd's log, matched to the clients' LISTs. Empty without such a log.
     pub slow_reads: etcd::Matched,
-    /// How many instances and requests the patterns were computed from, by kind of request.
+    /// How many instances and requests the patterns cover, by kind of request.
     pub followed: AllFollowed,
     /// The number of nodes in the log: the largest number of nodes that one client ran on.
     pub nodes: u64,
@@ -58,7 +58,7 @@ pub struct JudgedClients {
 struct Measures<'a> {
     /// The server for each version index.
     servers: &'a [Server],
-    /// The releases that the server may have.
+    /// The versions that the server may have.
     version: Doubt,
     prices: Option<Prices<'a>>,
     /// For each namespace, the number of objects that the log names.
@@ -184,19 +184,16 @@ impl JudgedClients {
         self.slow_reads = etcd::match_slow_reads(&mut self.clients, ranges);
     }
 
-    /// The number of requests of a shape.
     #[must_use]
     pub fn requests_of(&self, shape_summary: &ShapeSummary) -> u64 {
         shape_summary.rows.iter().map(|one| self.requests(&one.row)).sum()
     }
 
-    /// The number of requests of a row.
     #[must_use]
     pub fn requests(&self, row: &Row) -> u64 {
         row.requests(self.received_only)
     }
 
-    /// The load of all requests of a client.
     #[must_use]
     pub fn load_of(&self, client: &ClientSummary) -> RequestLoad {
         let mut load = RequestLoad::default();
@@ -208,7 +205,7 @@ impl JudgedClients {
         load
     }
 
-    /// The number of requests of a row without a known 4xx or 5xx status.
+    /// The number of requests in a row, except requests with a known 4xx or 5xx status.
     fn served(&self, row: &Row) -> u64 {
         load::served(row, self.received_only)
     }
@@ -242,7 +239,7 @@ impl JudgedClients {
             let ProductRows { rows, overflow } = ProductRows::from_product(product, self.received_only);
             let rows = rows.into_iter().map(|(row_key, row)| (Some(row_key), row));
             let product = stable_hash(&*name);
-            // A duplicate whose details differ creates a row without counted events.
+            // A duplicate event whose details differ creates a row without counted events.
             let counted = |(_, row): &(Option<RowKey>, Box<Row>)| row.events > 0;
             let rows =
                 rows.chain(overflow.map(|row| (None, row))).filter(counted).map(|(row_key, mut row)| {
@@ -322,7 +319,7 @@ impl JudgedClients {
         one.agreement = agreement;
         let (certainty, long_running) = (shape_summary.certainty, shape_summary.long_running);
         let own = shapes.entry(key).or_insert(shape_summary);
-        // A shape may hold refused requests, which are not long-running, and others.
+        // A shape can have both refused requests, which are not long-running, and requests that are.
         own.long_running |= long_running;
         own.agreement.merge(agreement);
         own.certainty = own.certainty.max(certainty);

@@ -1,9 +1,11 @@
 //! Load: the one measure that ranks clients, request shapes and findings.
 //!
-//! With an inventory, load is the number of objects that the apiserver handles, plus one for each write. Handled objects are
-//! read from etcd or filtered from the watch cache. Without an inventory, load is the time that the server takes for requests.
-//! That time excludes watches and other long-running requests. It also excludes time in queues of API Priority and Fairness,
-//! if the log shows it, because a waiting request costs the server nothing.
+//! With an inventory, load is the number of objects that the apiserver handles, plus one for each write. Handled
+//! objects are read from etcd or filtered from the watch cache.
+//!
+//! Without an inventory, load is the time that the server takes for requests. That time excludes watches and other
+//! long-running requests. It also excludes time in queues of API Priority and Fairness, if the log shows that time. A
+//! waiting request costs the server nothing.
 
 use super::{ShapeKey, ShapeSummary};
 use crate::apiserver::ServedFrom;
@@ -45,7 +47,6 @@ pub struct RequestLoad {
     pub amount: u64,
     /// Whether the amount is exact, a bound or an estimate.
     pub bound: Bound,
-    /// The number of writes to etcd.
     pub etcd_writes: u64,
 }
 
@@ -58,7 +59,6 @@ impl RequestLoad {
 }
 
 impl Measure {
-    /// The load of a row.
     #[must_use]
     pub fn load(
         self,
@@ -97,7 +97,7 @@ impl Measure {
     }
 }
 
-/// The number of requests of a row without a known 4xx or 5xx status.
+/// The number of requests in a row, except requests with a known 4xx or 5xx status.
 pub(super) fn served(row: &Row, received_only: bool) -> u64 {
     let failed = row.statuses.count(|status| matches!(status / 100, 4 | 5));
     row.requests(received_only).saturating_sub(failed)

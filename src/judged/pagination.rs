@@ -1,4 +1,5 @@
-//! Counts how many pages a client reads for a paginated LIST of a collection: the first page and the later pages.
+//! Counts the pages that a client reads for a paginated LIST of a collection. First pages and later pages are counted
+//! separately.
 
 use std::collections::HashMap;
 

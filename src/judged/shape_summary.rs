@@ -17,14 +17,15 @@ use crate::patterns::{ListInterval, Pattern};
 /// The requests of a client in one shape.
 #[derive(Debug)]
 pub struct ShapeSummary {
-    /// The request shape of one of the rows. The rows may differ, but not in the text or the verdict.
+    /// The request shape of one of the rows. All rows have the same text and verdict, but their request shapes may
+    /// differ.
     pub request_shape: Option<Arc<RequestShape<CompactString>>>,
     pub verdict: Option<Verdict>,
     /// The lowest certainty of the rows that have requests. If no row has requests, the lowest certainty of all rows.
     /// The first field is true if a row has requests. A merge takes the maximum of these pairs, so the order of the
     /// rows does not matter.
     pub(super) certainty: (bool, Certainty),
-    /// True if the durations are lifetimes.
+    /// True if the durations are lifetimes of watches or connections.
     pub long_running: bool,
     /// How the server's measurements agree with the verdict.
     pub agreement: Agreement,
@@ -46,7 +47,7 @@ pub struct ProductRow {
     pub pattern: Option<Box<Pattern>>,
     /// The LISTs of instances with a history. Empty without etcd's log.
     pub lists: Vec<ListInterval>,
-    /// The slow reads in etcd's log that overlap these LISTs.
+    /// The slow reads in etcd's log that match LISTs of this row.
     pub slow_reads: Box<[SlowRead]>,
     /// The cost of the requests; `None` without an inventory.
     pub cost: Option<Box<Cost>>,
@@ -77,7 +78,6 @@ impl ShapeSummary {
         rows.fold((0, 0), |(arrived, ended), row| (arrived + row.received, ended + row.ended))
     }
 
-    /// How certain the verdict is.
     #[must_use]
     pub fn certainty(&self) -> Certainty {
         self.certainty.1

@@ -46,7 +46,7 @@ pub(crate) fn scope(target: &Target<CompactString>) -> Option<Scope> {
     }
 }
 
-/// The list options as a query string. Values that differ between requests are omitted.
+/// The list options as a query string. Values that differ between requests are replaced, as in `continue=…`.
 pub(crate) fn parameters(shape: &RequestShape<CompactString>) -> String {
     let options = &shape.options;
     let mut words: Vec<String> = Vec::new();
@@ -112,7 +112,7 @@ fn field_selector(options: &Options) -> Option<&'static str> {
     })
 }
 
-/// The list options that clients likely meant with the ignored keys.
+/// The list options that clients likely meant with misspelled query keys, which the server ignores.
 pub(crate) fn misspelled(shape: &RequestShape<CompactString>) -> Vec<String> {
     let keys = LIST_OPTION_KEYS.iter().enumerate();
     keys.filter(|(index, _)| shape.options.misspelled & (1 << index) != 0)

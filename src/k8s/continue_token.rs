@@ -63,8 +63,8 @@ impl ContinueToken {
 /// The start of every token: base64 of `{"v":"meta`.
 pub const TOKEN_START: &str = "eyJ2IjoibWV0Y";
 
-/// Whether a JSON value is a string with a clean key. Most keys end with an escaped NUL and have no other escape; those
-/// are checked without unescaping.
+/// Whether a JSON value is a string with a clean key (see `is_clean_key`). Most keys end with an escaped NUL and have
+/// no other escape. Those keys are checked without unescaping.
 fn starts_at_clean_key(start: &RawValue) -> bool {
     let written = start.get();
     let names = written.strip_prefix('"').and_then(|text| text.strip_suffix("\\u0000\""));

@@ -47,7 +47,7 @@ pub fn split(text: &str, at: u8) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Splits at the first occurrence of an ASCII byte. Parts of a path or query are short, so a plain loop is faster
+/// Splits at the first occurrence of an ASCII byte. Parts of a path or query are short. So a plain loop is faster
 /// than the call of a vectorized search.
 #[must_use]
 pub fn split_once(text: &str, at: u8) -> Option<(&str, &str)> {
@@ -87,7 +87,8 @@ fn unescape(text: &str, plus_is_space: bool) -> Option<Cow<'_, str>> {
             }
         }
     }
-    // A Go string can hold any bytes, but a Rust string only UTF-8. No known parameter depends on the difference.
+    // A Go string can hold any bytes, but a Rust string holds only UTF-8. No known parameter depends on the
+    // difference.
     Some(Cow::Owned(
         String::from_utf8(out).unwrap_or_else(|bad| String::from_utf8_lossy(bad.as_bytes()).into_owned()),
     ))

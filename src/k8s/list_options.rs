@@ -40,8 +40,8 @@ const OTHER_KNOWN_KEYS: [&str; 13] = [
     "includeUninitialized",
 ];
 
-/// The maximum number of ignored keys that are kept for one query. A client can send millions; more than a few are not
-/// typos.
+/// The maximum number of ignored keys that are kept for one query. A client can send millions of keys, but at most a
+/// few are typos.
 pub const MAX_UNKNOWN_KEYS: usize = 256;
 
 /// A query as the server decodes it. The first value of each key wins, and keys are case-sensitive.

@@ -8,7 +8,9 @@ fn is_generated(text: &str) -> bool {
 }
 
 /// Guesses the name of a pod's workload. It removes the generated suffixes of the pod's name:
-/// two for a Deployment or `CronJob`, one for a `DaemonSet` or Job, the ordinal for a `StatefulSet`.
+/// - two for a Deployment or `CronJob`
+/// - one for a `DaemonSet` or Job
+/// - the ordinal for a `StatefulSet`
 ///
 /// Source: k8s.io/apiserver `pkg/storage/names/generate.go` (five generated characters), kubernetes
 /// `pkg/controller/controller_utils.go:ComputeHash` (up to ten), `pkg/controller/statefulset/stateful_set_utils.go`.
@@ -46,7 +48,7 @@ pub fn replica_set(pod: &str) -> Option<&str> {
     let (set, last) = pod.rsplit_once('-')?;
     let (_, hash) = set.rsplit_once('-')?;
     let is_hash = (6..=10).contains(&hash.len()) && is_generated(hash);
-    // The Jobs of a CronJob have the scheduled minute in their name, which is all digits.
+    // A Job of a CronJob has the scheduled minute in its name. This minute contains only digits.
     let is_minute = hash.bytes().all(|byte| byte.is_ascii_digit());
     (last.len() == 5 && is_generated(last) && is_hash && !is_minute).then_some(set)
 }

@@ -46,13 +46,13 @@ const HASH: &str = "hash";
 const CLASSES: [&str; 2] = ["(expired)", "(invalid)"];
 /// The start of every JSON object in base64, such as a JWT.
 const JSON_START: &str = "eyJ";
-/// The minimum length of base64 of a JSON object that is masked at any place in a text, in bytes.
+/// The minimum length of a JSON object in base64 that is masked anywhere in a text, in bytes.
 const MIN_JSON: usize = 24;
-/// The minimum length of base64 that is masked in the value of a parameter, in bytes.
+/// The minimum length of base64 text that is masked in a parameter's value, in bytes.
 const MIN_BASE64: usize = 32;
-/// The minimum length of hexadecimal digits that are masked in the value of a parameter, in bytes.
+/// The minimum number of hexadecimal digits that are masked in a parameter's value.
 const MIN_HEX: usize = 40;
-/// The maximum distance to the `@` of a URL whose password contains `/`, `?` or `#`, in bytes.
+/// If a password in a URL contains `/`, `?` or `#`, the `@` after it must be within this many bytes.
 const MAX_USER: usize = 1_024;
 /// The maximum number of levels of percent-escapes that are decoded to find a secret.
 const MAX_NESTED: usize = 3;
@@ -153,7 +153,7 @@ fn user_end(url: &str) -> usize {
     if let Some(at) = host.rfind('@') {
         return if host[..at].starts_with(MASK) && at == MASK.len_utf8() { 0 } else { at };
     }
-    // A password can contain characters that end a host, and the URL can be truncated before its `@`.
+    // A password can contain characters that end a host. The URL can also be truncated before its `@`.
     let port = host.split_once(':').filter(|_| !host.starts_with('[')).map_or("", |(_, port)| port);
     if port.bytes().all(|byte| byte.is_ascii_digit()) {
         return 0;
@@ -175,7 +175,7 @@ fn without_values(text: &str, is_target: bool, nested: usize) -> Option<String> 
         let Some(equals) = percent::equals(pair) else { continue };
         let (key, value) = (&pair[..equals.0], &pair[equals.1..]);
         let is_class = !is_target && CLASSES.iter().any(|class| value.starts_with(class));
-        // The value is empty, and the closing quote of a quoted target follows, such as in a shell command.
+        // The value is empty. Only the closing quote of a quoted target follows, as in a shell command.
         let is_end_of_quote = !is_target && value.bytes().all(|byte| b"'\"`)".contains(&byte));
         if value.is_empty() || value.starts_with(MASK) || is_class || is_end_of_quote {
             continue;
@@ -185,7 +185,7 @@ fn without_values(text: &str, is_target: bool, nested: usize) -> Option<String> 
         if !is_named && (is_hash || !is_secret(value, nested)) {
             continue;
         }
-        // Some servers end a value at a semicolon, others do not. So the longer value is masked.
+        // Some servers end a value at a semicolon, and others do not. So the longer value is masked.
         let end = if is_named { percent::end(text, start, b"&", !is_target) } else { end };
         out.push_str(&text[done..start + equals.1]);
         out.push(MASK);

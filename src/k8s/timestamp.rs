@@ -161,7 +161,7 @@ fn eight_digits(text: [u8; 8]) -> Option<u32> {
     const EACH: u64 = 0x0101_0101_0101_0101;
     let word = u64::from_le_bytes(text);
     let digits = word.wrapping_sub(EACH * u64::from(b'0'));
-    // A byte that is not a digit sets its highest bit in the subtraction (below '0') or in the addition (above '9').
+    // For a byte below '0', the subtraction sets the highest bit. For a byte above '9', the addition sets it.
     if (digits | word.wrapping_add(EACH * u64::from(0x7f - b'9'))) & (EACH << 7) != 0 {
         return None;
     }

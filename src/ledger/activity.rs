@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Merge;
 
-/// The maximum number of 64-minute words: eight years.
+/// The maximum number of words in [`Activity`]. Each word covers 64 minutes, so this is enough for eight years.
 const MAX_WORDS: usize = 1 << 16;
 
 #[derive(Debug, Clone, Default)]
@@ -25,7 +25,7 @@ pub struct Gap {
 }
 
 impl Activity {
-    /// `micros` is in microseconds since 1970.
+    /// Records an event at `micros`, in microseconds since 1970.
     pub fn note(&mut self, micros: i64) {
         let minute = u32::try_from(micros.div_euclid(60_000_000)).unwrap_or(0);
         if self.last != Some(minute) {
@@ -48,7 +48,7 @@ impl Activity {
         })
     }
 
-    /// The longest gap between two minutes with events. If several gaps have this length, it is the first one.
+    /// The longest gap between two minutes with events. If several gaps are equally long, the first of them.
     #[must_use]
     pub fn longest_gap(&self) -> Option<Gap> {
         let mut longest: Option<Gap> = None;

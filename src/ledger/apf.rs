@@ -17,7 +17,7 @@ const MAX_NAME: usize = 253;
 #[derive(Debug, Clone)]
 pub struct Flows(BoundedMap<FlowKey, FlowLoad>);
 
-/// Identifies a queue of API Priority and Fairness.
+/// A flow schema of API Priority and Fairness, with its priority level.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FlowKey {
     pub priority_level: CompactString,
@@ -42,13 +42,14 @@ impl Equivalent<FlowKey> for FlowRef<'_> {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FlowLoad {
     pub requests: u64,
-    /// The sum of seats. A request has seats during execution and seats after it; the larger number counts.
+    /// The sum of seats over the requests. A request occupies one number of seats during execution, and another one
+    /// after it. The larger number counts.
     pub seats: u64,
     /// The largest number of seats of one request.
     pub max_seats: u64,
     /// Sum of execution times, in microseconds.
     pub execution_micros: u64,
-    /// Sum of delays before execution, in microseconds. Most of this time requests wait in queues.
+    /// Sum of delays before execution, in microseconds. Requests spend most of this time in queues.
     pub queued_micros: u64,
 }
 
@@ -84,7 +85,7 @@ impl Flows {
         self.0.values().map(|load| load.queued_micros).fold(0, u64::saturating_add)
     }
 
-    /// Returns the loads sorted by key. The load of all keys beyond `MAX_FLOWS` comes last and has no key.
+    /// Returns the loads sorted by key. The last load has no key: it sums the load of all keys beyond `MAX_FLOWS`.
     #[must_use]
     pub fn into_sorted(self) -> Vec<(Option<FlowKey>, FlowLoad)> {
         let (mut kept, overflow) = self.0.into_parts();

@@ -2,8 +2,8 @@
 //! request.
 //!
 //! These events have their own table, because they lack parts of the row key. They have no response status. The
-//! RequestReceived event of an impersonated request does not name the impersonated user. In the table of rows, they
-//! would add rows without requests, and evict rows that have requests.
+//! RequestReceived event of an impersonated request does not name the impersonated user. In the table of rows, such
+//! events would add rows without requests. These rows would evict rows that have requests.
 
 use super::{Merge, Row};
 use crate::k8s::Stage;
@@ -14,10 +14,11 @@ use crate::requests::{Request, RowKey};
 pub struct EventsBeforeEnd {
     events: u64,
     received: u64,
-    /// True if a request with this key ended: its RequestReceived event was next to a later event, or the key has a
-    /// row.
+    /// True if a request with this key ended. Then its RequestReceived event was paired with a later event, or the
+    /// key has a row.
     has_ended: bool,
-    /// Evidence for a key without ended requests. `None` after a request with this key ended.
+    /// A row with the exemplars of these events, for a key without ended requests. `None` after a request with this
+    /// key ended.
     row: Option<Box<Row>>,
 }
 
@@ -29,7 +30,7 @@ impl EventsBeforeEnd {
         self.end();
     }
 
-    /// Records that a request with this key ended. The evidence is then no longer needed.
+    /// Records that a request with this key ended. The exemplars of its earlier events are then no longer needed.
     pub(super) fn end(&mut self) {
         self.has_ended = true;
         self.row = None;
@@ -44,7 +45,7 @@ impl EventsBeforeEnd {
         }
     }
 
-    /// Records a duplicate of a counted event. The duplicate may become evidence, but does not count.
+    /// Records a duplicate of a counted event. The duplicate does not count, but it may become an exemplar.
     pub(super) fn show(&mut self, request: &Request<'_>) {
         if !self.has_ended {
             self.row.get_or_insert_default().show(request);
@@ -67,14 +68,14 @@ impl EventsBeforeEnd {
         row
     }
 
-    /// Adds the event counts to a row. Drops the evidence, because it depends on block boundaries.
+    /// Adds the event counts to a row. Drops the exemplars, because they depend on block boundaries.
     pub(super) fn give_to(self, row: &mut Row) {
         row.events += self.events;
         row.received += self.received;
     }
 
     /// Distributes the events over the rows with the same key. Each request gets one RequestReceived event. The first
-    /// row also gets the events that are left.
+    /// row also gets the remaining events.
     pub(super) fn give(self, rows: &mut [(RowKey, Box<Row>)], of_shape: &[usize]) {
         let mut left = self.received;
         for at in of_shape {

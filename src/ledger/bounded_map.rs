@@ -1,8 +1,9 @@
 //! A map with a maximum number of keys. Its result does not depend on the order of insertion.
 //!
 //! Above the maximum, the map keeps the keys with the smallest weights (rank, then hash) and evicts the others. The
-//! values of evicted keys are merged into one overflow value. The cutoff never rises. So an evicted key never comes
-//! back, and the value of a kept key is complete. The result is the same for every order and every split of the input.
+//! values of evicted keys are merged into one overflow value. Keys with a weight above a cutoff are evicted, and the
+//! cutoff never rises. So an evicted key never comes back, and the value of a kept key is complete. The result is the
+//! same for every order and every split of the input.
 //!
 //! A key type can define overflow keys ([`BoundedKey::overflow_key`]). The values of evicted keys are then merged by
 //! overflow key. The maximum number of overflow keys is [`MAX_OVERFLOW_KEYS`].
@@ -18,9 +19,9 @@ use crate::requests::stable_hash;
 pub(super) type Weight = (u8, u64);
 
 pub trait BoundedKey: Eq + Sized {
-    /// If this key is evicted, its value is merged into the value of the returned key. Also returns the hash of that
-    /// key. The result must depend on this key only. `None` merges the value into the overflow value that all such keys
-    /// share.
+    /// Returns the overflow key of this key, and the hash of the overflow key. If this key is evicted, its value is
+    /// merged into the value of the overflow key. All evicted keys without an overflow key (`None`) share one
+    /// overflow value. The result must depend on this key only.
     fn overflow_key(&self) -> Option<(u64, Self)> {
         None
     }
@@ -67,7 +68,7 @@ pub struct BoundedMap<K, V> {
 pub struct SlotIndex(usize);
 
 impl<K: BoundedKey, V: Default + Merge> BoundedMap<K, V> {
-    /// The map keeps at most `bound` keys. `bound` must not be 0.
+    /// Creates a map that keeps at most `bound` keys. `bound` must not be 0.
     #[must_use]
     pub fn new(bound: usize) -> Self {
         Self {
@@ -129,7 +130,7 @@ impl<K: BoundedKey, V: Default + Merge> BoundedMap<K, V> {
         self.table.find(hash, |slot| slot.weight.1 == hash && key.equivalent(&slot.key)).is_some()
     }
 
-    /// Returns the value in a slot. `None` as the index returns the overflow value.
+    /// Returns the value in a slot. If `index` is `None`, returns the overflow value.
     ///
     /// # Panics
     /// If the key was evicted after the index was found.
@@ -138,7 +139,8 @@ impl<K: BoundedKey, V: Default + Merge> BoundedMap<K, V> {
         &mut self.table.get_bucket_mut(at).expect("no eviction since the index was found").value
     }
 
-    /// As [`BoundedMap::value_at`], but `None` as the index returns the value of the key's overflow key.
+    /// Returns the value in a slot, like [`BoundedMap::value_at`]. If `index` is `None`, returns the value of the
+    /// key's overflow key.
     pub fn value_at_or_overflow(&mut self, index: Option<SlotIndex>, key: impl FnOnce() -> K) -> &mut V {
         if index.is_some() {
             return self.value_at(index);
@@ -146,7 +148,7 @@ impl<K: BoundedKey, V: Default + Merge> BoundedMap<K, V> {
         self.overflow_of(&key())
     }
 
-    /// Returns the value into which the value of an evicted key is merged.
+    /// Returns the overflow value for an evicted key: the value that its own value is merged into.
     fn overflow_of(&mut self, key: &K) -> &mut V {
         match key.overflow_key() {
             Some((hash, key)) if !self.is_overflow_map => self.overflow_map().entry_of_rank_0(hash, key),
@@ -159,7 +161,7 @@ impl<K: BoundedKey, V: Default + Merge> BoundedMap<K, V> {
             .get_or_insert_with(|| Box::new(Self { is_overflow_map: true, ..Self::new(MAX_OVERFLOW_KEYS) }))
     }
 
-    /// As [`BoundedMap::entry_with_hash`] for a key of rank 0.
+    /// Like [`BoundedMap::entry_with_hash`], for a key of rank 0.
     fn entry_of_rank_0(&mut self, hash: u64, key: K) -> &mut V {
         let index = match self.table.find_bucket_index(hash, |slot| slot.weight.1 == hash && key == slot.key)
         {
@@ -224,8 +226,8 @@ impl<K: BoundedKey, V: Default + Merge> BoundedMap<K, V> {
         }
     }
 
-    /// Returns the kept keys and the overflow keys with their values, then the overflow value that all other evicted
-    /// keys share.
+    /// Returns the kept keys and the overflow keys with their values. Also returns the overflow value of all evicted
+    /// keys without an overflow key.
     #[must_use]
     pub fn into_parts(mut self) -> (Vec<(K, V)>, Option<V>) {
         self.evict();
@@ -250,7 +252,7 @@ impl<K: BoundedKey, V: Default + Merge> BoundedMap<K, V> {
         self.slots().map(|slot| (&slot.key, &slot.value))
     }
 
-    /// As [`BoundedMap::kept`], with mutable values.
+    /// Like [`BoundedMap::kept`], with mutable values.
     pub fn kept_mut(&mut self) -> impl Iterator<Item = (&K, &mut V)> {
         self.evict();
         let merged = self.by_overflow_key.iter_mut().flat_map(|map| map.table.iter_mut());
@@ -267,7 +269,7 @@ impl<K: BoundedKey, V: Default + Merge> BoundedMap<K, V> {
         self.slots().map(|slot| &slot.value).chain(overflow).chain(self.overflow.as_deref())
     }
 
-    /// As [`BoundedMap::values`], with mutable values.
+    /// Like [`BoundedMap::values`], with mutable values.
     pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
         let merged = self.by_overflow_key.iter_mut().flat_map(|map| {
             map.table.iter_mut().map(|slot| &mut slot.value).chain(map.overflow.as_deref_mut())
@@ -288,7 +290,7 @@ impl<K: BoundedKey, V: Default + Merge> BoundedMap<K, V> {
 }
 
 impl<K: Hash + BoundedKey, V: Default + Merge> BoundedMap<K, V> {
-    /// As [`BoundedMap::entry_with_hash`], but hashes the key with [`stable_hash`].
+    /// Like [`BoundedMap::entry_with_hash`], but hashes the key with [`stable_hash`].
     pub fn entry<Q>(&mut self, key: &Q, rank: u8, owned: impl FnOnce() -> K) -> &mut V
     where
         Q: Hash + Equivalent<K> + ?Sized,
@@ -356,7 +358,7 @@ mod tests {
 
     impl BoundedKey for u16 {}
 
-    /// The overflow key of a number is its remainder.
+    /// The overflow key of a number is its remainder modulo 5.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
     enum Number {
         Own(u16),

@@ -31,8 +31,8 @@ pub struct ClientKey {
     pub address: Option<AddressClass>,
 }
 
-/// The eviction rank of a client's key. Anyone can invent a user agent. So clients without a user never evict a user
-/// that the server authenticated.
+/// The rank of a client's key; see [`BoundedMap`]. Anyone can invent a user agent. So clients without a user never
+/// evict a user that the server authenticated.
 pub(super) fn rank(client: &ClientRef<'_>) -> u8 {
     match client.kind {
         Kind::UserAgent if k8s::AgentProduct::from_user_agent(client.identity).form == AgentForm::Known => 1,
@@ -64,22 +64,22 @@ impl BoundedKey for RowKey {
 pub struct Client {
     /// The products in the client's user agents.
     pub products: BoundedMap<Box<str>, ClientProduct>,
-    /// The nodes in the client's tokens. For a kubelet, its own node.
+    /// The nodes that the client's tokens name. For a kubelet, this is its own node.
     pub nodes: DistinctSet,
-    /// The pods in the client's tokens.
+    /// The pods that the client's tokens name.
     pub pods: DistinctSet,
     /// The workloads of these pods, inferred from the pods' names.
     pub workloads: DistinctSet,
-    /// The namespaces in the client's requests. Requests for the client's own upkeep do not count; see `namespace_of`.
+    /// The namespaces in which the client works. `namespace_of` finds them in the client's requests.
     pub namespaces: DistinctSet,
-    /// Hashes of product and row key. Their number does not depend on the order of the input, but the number of kept
-    /// rows does.
+    /// The hashes of all pairs of product and row key. Their number does not depend on the order of the input. The
+    /// number of kept rows depends on it.
     pub(super) row_names: DistinctSet,
 }
 
-/// Returns the namespace of a request, if it shows where the client works. Requests for Leases never show it. In the
-/// namespace of the client's own ServiceAccount, some requests do not show it either: reads of single objects, and
-/// requests for configuration, events and leader election.
+/// Returns the namespace of a request, if this namespace shows where the client works. The namespace of a request for
+/// Leases never shows it. In the namespace of the client's own ServiceAccount, some other requests do not show it
+/// either. These are reads of single objects, and requests for configuration, events and leader election.
 pub(super) fn namespace_of<'r>(request: &Request<'r>) -> Option<&'r str> {
     let namespace = request.spec.namespace;
     (!namespace.is_empty() && !is_upkeep(request, namespace)).then_some(namespace)
@@ -110,8 +110,8 @@ impl Default for Client {
 
 impl Merge for Client {
     fn merge(&mut self, mut other: Self) {
-        // This client may be the overflow of all clients. Workers must not count into the overflow through cached
-        // handles of one client's rows.
+        // This client may be the overflow, which has the requests of all evicted clients. Workers must not count into
+        // the overflow through cached handles of one client's rows.
         other.products.values_mut().for_each(ClientProduct::leave);
         self.products.merge(other.products);
         self.nodes.merge(other.nodes);

@@ -13,8 +13,8 @@ use crate::k8s::pod_name;
 use crate::k8s::user_agent::AgentForm;
 use crate::requests::{Request, RowKey, RowKeyRef, StatusClass, stable_hash};
 
-/// The maximum number of clients. The cluster's operators create the authenticated names, so there are only as many
-/// names as users of the cluster.
+/// The maximum number of clients. Clients cannot invent authenticated names, because the cluster's operators create
+/// these names. So a log has at most as many authenticated names as the cluster has users.
 pub const MAX_CLIENTS: usize = 20_000;
 
 /// The maximum number of rows of all clients. Keys of [`EventsBeforeEnd`] without a row count too. Each row or key
@@ -32,10 +32,10 @@ pub struct Clients {
 }
 
 /// Returns the cutoff that leaves clients with at most `max_rows` rows in total. The first client stays even if it
-/// alone has more. Returns `None` if all clients stay.
+/// alone has more rows. Returns `None` if all clients stay.
 ///
-/// The cutoff is directly below the weight of the first client that does not fit. If the cutoff were the weight of the
-/// last client that fits, it would also evict clients that arrive later with a weight between the two.
+/// The cutoff is directly below the weight of the first client that does not fit. It is not the weight of the last
+/// client that fits. Otherwise it would also evict a later client whose weight is between these two weights.
 pub(super) fn row_cutoff(mut clients: Vec<(Weight, usize)>, max_rows: usize) -> Option<Weight> {
     clients.sort_unstable();
     let mut all = 0;
@@ -98,11 +98,12 @@ impl Clients {
         }
     }
 
-    /// Counts one event of a request. Returns its row, or `None` if an overflow row counts it.
+    /// Counts one event of a request. Returns the row of the request, or `None` if an overflow row counts the event.
     pub(super) fn observe_in(&mut self, request: &Request<'_>, name: RowHash) -> Option<SharedRow> {
         let (row, namespaces, is_mixed) = self.row(request, name);
         let is_new_target = row.count_at_home(|row| row.observe(request));
-        // An overflow row mixes requests. Some requests for a target may be the client's own upkeep, and others not.
+        // In an overflow row, one target may have both requests that show where the client works and requests that do
+        // not.
         if is_new_target.is_some_and(|is_new| is_new || is_mixed)
             && let Some(namespace) = namespace_of(request)
         {
@@ -111,8 +112,8 @@ impl Clients {
         (!is_mixed).then(|| row.remembered())
     }
 
-    /// Counts an event in [`EventsBeforeEnd`]. Returns its shared counter, or `None` if an overflow row counts the
-    /// event.
+    /// Counts an event in [`EventsBeforeEnd`]. Returns the shared counter of the event's key, or `None` if an
+    /// overflow row counts the event.
     pub(super) fn begin(
         &mut self,
         request: &Request<'_>,
@@ -140,8 +141,8 @@ impl Clients {
         (client_slot.is_some() && product_slot.is_some() && slot.is_some()).then(|| own.remembered())
     }
 
-    /// Records a duplicate of a counted event. The duplicate may become evidence, but does not count: the evidence must
-    /// not depend on which of the duplicates came first.
+    /// Records a duplicate of a counted event. The duplicate does not count, but it may become an exemplar. Otherwise
+    /// the exemplars would depend on which of the duplicates came first.
     pub fn observe_copy(&mut self, request: &Request<'_>) {
         if request.is_before_end() {
             self.begin(request, RowHash::before_end(request), |begun| begun.show(request));
@@ -169,7 +170,7 @@ impl Clients {
         let owned = || row_key.to_owned(names);
         let slot = rows.find_or_insert(name.row_key, &row_key, || 0, owned);
         if slot.is_none() || rows.len() != before {
-            // A row and its events before the end have one key, so the row has the evidence and these events need none.
+            // The new row has its own exemplars, so the events before the end with the same key need none.
             if let Some(begun) = begun.get_mut(name.row_key, &row_key) {
                 begun.count_at_home(EventsBeforeEnd::end);
             }
@@ -180,7 +181,7 @@ impl Clients {
         (rows.value_at_or_overflow(slot, owned), &mut client.namespaces, is_mixed)
     }
 
-    /// Inserts the client and the product of a request.
+    /// Inserts the client and the product of a request. Returns their slots; `None` for an evicted client or product.
     fn enter(&mut self, request: &Request<'_>, name: RowHash) -> (Option<SlotIndex>, Option<SlotIndex>) {
         let asker = request.client;
         let key = asker.client_ref();

@@ -1,7 +1,7 @@
-//! A worker's cache of handles to shared rows. Most requests belong to rows that the worker counted recently. For them,
-//! the cache avoids lookups in the tables of clients, products and rows.
+//! A worker's cache of handles to shared rows. Most requests belong to rows that the worker counted recently. For
+//! these requests, the cache avoids lookups in the tables of clients, products and rows.
 //!
-//! The naive twin looks up all tables for each request.
+//! Tests compare it with [`Clients`](super::Clients), which looks up all tables for each request.
 
 use super::client::namespace_of;
 use super::{EventsBeforeEnd, Namespaces, RowHash, SharedLedger, SharedRow};
@@ -19,7 +19,7 @@ pub struct Counter<'c> {
     /// The rows of recent requests, in slots chosen by row hash. A client needs 2^32 tries to make two of its own rows
     /// collide, and 2^64 tries to collide with another client's row.
     rows: Vec<Option<(RowHash, SharedRow)>>,
-    /// As `rows`, for events before the end of their request.
+    /// Like `rows`, for events before the end of their request.
     begun: Vec<Option<(RowHash, SharedRow<EventsBeforeEnd>)>>,
     /// Keys of clients whose node, pod and user agent are recorded already.
     askers: Vec<u64>,
@@ -108,7 +108,7 @@ impl<'c> Counter<'c> {
         self.objects
     }
 
-    /// Records a duplicate of a counted event. The duplicate may become evidence, but does not count.
+    /// Records a duplicate of a counted event. The duplicate does not count, but it may become an exemplar.
     pub fn observe_copy(&self, request: &Request<'_>) {
         self.shared.clients.observe_copy(request);
     }

@@ -32,7 +32,7 @@ impl Statuses {
         }
     }
 
-    /// The number of responses for whose status `is_wanted` returns true.
+    /// The number of responses whose status `is_wanted` accepts.
     #[must_use]
     pub fn count(&self, is_wanted: impl Fn(u16) -> bool) -> u64 {
         self.iter().filter(|(status, _)| is_wanted(*status)).map(|(_, count)| count).sum()

@@ -1,4 +1,5 @@
-//! Detects events that were read before: rotated copies, overlapping exports, several sinks, at-least-once deliveries.
+//! Detects events that were read before. Such duplicates come from rotated copies of a file, overlapping exports,
+//! several audit sinks or at-least-once delivery.
 //!
 //! Workers share one deduplicator, because the duplicates of an event may reach different workers. The deduplicator
 //! identifies an event by its receive time and 48 bits of a keyed hash. Take 10^9 distinct events at 1,000 a second.
@@ -17,7 +18,7 @@ use super::sharded::{SHARDS, Sharded};
 /// How duplicates are detected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Dedup {
-    /// Compares each event with the last events, up to [`Deduplicator::WINDOW`].
+    /// Compares each event with the most recent events, at most [`Deduplicator::WINDOW`].
     #[default]
     Auto,
     /// Compares nothing, with two exceptions. Some servers before 1.36 write a second access log line for a request.
@@ -35,9 +36,11 @@ const SLOTS_PER_SHARD: usize = 1 << 10;
 /// The width of a time slot, in microseconds. Events are nearly in time order, so the processor's cache holds the table
 /// of the current slot.
 const SLOT: i64 = 8_000_000;
-/// The maximum first capacity of a table, in events. A new table gets the mean size of the others, up to this maximum.
+/// The maximum initial capacity of a table, in events. The initial capacity is the mean size of the other tables, up
+/// to this maximum.
 const AT_FIRST: usize = 1 << 12;
-/// The number of open tables in a shard. Workers may be some slots apart, and long requests end late.
+/// The number of open tables in a shard. Several are open, because workers may be some time slots apart, and long
+/// requests end late.
 const STILL_OPEN: usize = 2;
 /// A closed table opens again after this many late events.
 const MOST_LATE: usize = 64;
@@ -84,8 +87,8 @@ impl ShortHash {
 enum SlotTable {
     /// An open table. Most events of a slot arrive while its table is open.
     Open(HashTable<ShortHash>),
-    /// A closed table: the sorted events, and the number of late events since it closed. It takes half of the memory.
-    /// Later slots exist already, so few events will follow.
+    /// A closed table: the sorted events, and the number of late events since the table closed. A closed table takes
+    /// half of the memory of an open one. Later time slots exist already, so few events will follow.
     Closed(Vec<ShortHash>, usize),
 }
 
@@ -131,8 +134,8 @@ impl SlotTable {
         }
     }
 
-    /// Opens a closed table. Each insertion into its sorted list moves half of the list, so many late events need a
-    /// hash table.
+    /// Turns a closed table into an open table. An insertion into a sorted list moves half of the list on average, so
+    /// many late events need a hash table.
     fn open(&mut self) {
         if let Self::Closed(sorted, _) = self {
             let mut table = HashTable::with_capacity(sorted.len());
@@ -162,7 +165,7 @@ fn ascending(events: HashTable<ShortHash>) -> Vec<ShortHash> {
         *count = end;
     }
     let mut sorted = vec![ShortHash::default(); events.len()];
-    // Fill the part for each first byte backwards from its end.
+    // Each first byte has its own part of the list. Fill each part backwards from its end.
     for event in events {
         let next = &mut ends[first_byte(event)];
         *next -= 1;
@@ -176,7 +179,7 @@ fn ascending(events: HashTable<ShortHash>) -> Vec<ShortHash> {
 pub type EventKey = (u64, i64);
 
 impl Deduplicator {
-    /// The number of most recent events with which [`Dedup::Auto`] compares.
+    /// The number of most recent events that [`Dedup::Auto`] compares an event with.
     pub const WINDOW: usize = SHARDS * PER_SHARD;
 
     #[must_use]

@@ -8,7 +8,7 @@ use super::Merge;
 use crate::k8s::text::prefix;
 use crate::requests::stable_hash;
 
-/// The maximum number of examples. The next limit is the length of each, in bytes.
+/// The maximum number of examples. `MAX_TEXT` is the length limit of each example, in bytes.
 const KEPT_TEXTS: usize = 3;
 const MAX_TEXT: usize = 253;
 
@@ -27,12 +27,13 @@ impl DistinctSet {
         Self { hashes: HashTable::new(), bound, full: false, examples: BTreeSet::new() }
     }
 
-    /// Adds a string. Returns whether it is new. Also returns true for a string beyond `bound`, which is not counted.
+    /// Adds a string. Returns whether the string is new. Also returns true for a string beyond `bound`, which the set
+    /// does not count.
     pub fn insert(&mut self, text: &str) -> bool {
         self.insert_of(stable_hash(text), text)
     }
 
-    /// As [`DistinctSet::insert`], for a string with a known [`stable_hash`].
+    /// Like [`DistinctSet::insert`], for a string with a known [`stable_hash`].
     pub fn insert_of(&mut self, hash: u64, text: &str) -> bool {
         let is_new = self.insert_hash(hash);
         if is_new {
@@ -41,7 +42,7 @@ impl DistinctSet {
         is_new
     }
 
-    /// As [`DistinctSet::insert`], for a hash alone. Keeps no example.
+    /// Like [`DistinctSet::insert`], for a hash alone. Keeps no example.
     pub fn insert_hash(&mut self, hash: u64) -> bool {
         if self.hashes.find(hash, |own| *own == hash).is_some() {
             return false;
@@ -67,7 +68,7 @@ impl DistinctSet {
         self.examples.iter().map(|text| &**text)
     }
 
-    /// Returns the number of distinct strings, and whether the set refused others because it has `bound` strings.
+    /// Returns the number of distinct strings. Also returns true if the set has `bound` strings and refused others.
     #[must_use]
     pub fn count(&self) -> (u64, bool) {
         (self.hashes.len() as u64, self.full)

@@ -1,5 +1,5 @@
-//! The costliest requests of a row, as evidence. A total order chooses them: cost, then receive time, then texts, then
-//! position. Position comes last, so that the choice does not depend on how a log is split into files.
+//! The costliest requests of a row, as evidence. A total order chooses them: cost, receive time, audit ID, URI,
+//! status, position. Position comes last, so that the choice does not depend on how a log is split into files.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -91,7 +91,7 @@ pub struct Exemplars {
 }
 
 impl Exemplars {
-    /// Returns false if the request surely is not one of the costliest. This cheap test avoids copies of texts.
+    /// Returns false only if the request is not one of the costliest. This cheap test avoids copies of texts.
     #[must_use]
     pub fn wants(&self, micros: Option<u64>, received: Option<i64>, audit_id: &str) -> bool {
         let Some(cutoff) = self.cutoff else { return true };

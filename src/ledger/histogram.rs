@@ -11,8 +11,8 @@ use super::packed::Packed;
 #[derive(Clone, Default)]
 pub struct Histogram {
     buckets: Packed,
-    /// The buckets of the last durations. Their counts are not yet in `buckets`. They are in the row itself, so most
-    /// events avoid a memory access.
+    /// The buckets of the last durations, which `buckets` does not count yet. This array is a part of the row, so
+    /// most events avoid a memory access.
     latest: [u16; LATEST],
     held: u16,
     count: u64,
@@ -115,7 +115,7 @@ impl Buckets {
 }
 
 impl Histogram {
-    /// As [`Merge::merge`], without consuming `other`.
+    /// Like [`Merge::merge`], but does not consume `other`.
     pub fn merge_from(&mut self, other: &Self) {
         if other.count == 0 {
             return;

@@ -1,5 +1,5 @@
-//! Maps the audit ID of a request to its row. Facts about the request from other logs of the same servers are added to
-//! that row.
+//! Maps the audit ID of a request to its row. Other logs of the same servers contain facts about the request.
+//! kubetoll adds these facts to the row.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashSet};
@@ -15,7 +15,8 @@ use crate::requests::Request;
 /// The maximum number of requests. Each takes 18 to 36 bytes.
 const MAX_REQUESTS: usize = 1 << 24;
 
-/// The maximum number of rows for one audit ID and path. Clients may reuse an ID.
+/// The maximum number of rows for one pair of audit ID and path. There may be several rows, because clients may reuse
+/// an ID.
 const MAX_ROWS: usize = 16;
 /// The maximum number of reused IDs in each shard.
 const MAX_REPEATED: usize = MAX_REQUESTS / SHARDS / MAX_ROWS;
@@ -25,14 +26,14 @@ const MAX_REPEATED: usize = MAX_REQUESTS / SHARDS / MAX_ROWS;
 pub struct Index {
     /// True to index all requests of the audit log. False to index only the `wanted` requests.
     all: bool,
-    /// Requests about which traces have facts.
+    /// The hashes of requests that have a trace.
     wanted: HashSet<u64, FxBuildHasher>,
     shards: Sharded<IndexShard>,
 }
 
 #[derive(Debug, Default)]
 struct IndexShard {
-    /// The smallest place of each request.
+    /// The smallest [`Place`] of each request, by the hash of the request.
     requests: HashMap<u64, Place, FxBuildHasher>,
     /// The other places of requests with reused IDs.
     repeated: HashMap<u64, BTreeSet<Place>, FxBuildHasher>,
@@ -62,16 +63,16 @@ impl RequestResult {
         Self { status: request.status.unwrap_or(0), agent: u16::from_be_bytes([high, low]) }
     }
 
-    /// Whether the statuses agree, then whether the user agents agree. The order of these pairs is the order of
-    /// agreement.
+    /// How well two results agree: whether the statuses are equal, then whether the user agents are equal. A larger
+    /// pair means better agreement.
     fn agreement(self, other: Self) -> (bool, bool) {
         (self.status == other.status, self.agent == other.agent)
     }
 }
 
 impl Index {
-    /// Creates an index of the wanted requests of both logs. If `all` is true, it also contains all requests of the
-    /// audit log.
+    /// Creates an index of the wanted requests of the audit log and the access log. If `all` is true, the index also
+    /// contains all other requests of the audit log.
     #[must_use]
     pub fn new(all: bool, wanted: impl Iterator<Item = u64>) -> Self {
         Self { all, wanted: wanted.collect(), shards: Sharded::new(IndexShard::default) }
@@ -109,7 +110,8 @@ impl Index {
         }
     }
 
-    /// Returns the row of a request in the audit log. For a reused ID, it returns the row whose result agrees best.
+    /// Returns the row of a request in the audit log. If several requests have the same ID, returns the row whose
+    /// result agrees best with `result`.
     pub fn audited(&self, request: u64, result: RequestResult) -> Option<u64> {
         let shard = self.shards.lock_for(request);
         let least = shard.requests.get(&request)?;

@@ -30,7 +30,7 @@ pub struct UnreadAt {
     pub bytes: u64,
 }
 
-/// Counts over all sources. An entry of a record is an event, foreign or skipped.
+/// Counts over all sources. A record consists of entries. Each entry is an event, foreign or skipped.
 #[derive(Debug, Clone, Default)]
 pub struct InputCounts {
     /// Bytes after decompression.
@@ -71,7 +71,7 @@ pub struct InputCounts {
     pub foreign: BTreeMap<Foreign, u64>,
     /// Skipped entries by reason, with their first positions.
     pub skipped: BTreeMap<SkipReason, (u64, BTreeSet<SkipAt>)>,
-    /// Damaged sources: the kind of damage, and the line that it begins in.
+    /// Damaged sources: the kind of damage, and the line at which the readable part ends.
     pub damaged: BTreeMap<u32, (Damage, u64)>,
     /// Counts by source.
     pub sources: BTreeMap<u32, SourceCounts>,
@@ -181,7 +181,8 @@ impl Merge for SourceCounts {
 
 impl InputCounts {
     /// Records the receive time of an event. `took` is the duration of the request in microseconds. The server wrote
-    /// the event at the end of the request, so gaps are detected by the end time: a WATCH may have begun hours before.
+    /// the event at the end of the request. So the end time counts for the detection of gaps: a WATCH may have begun
+    /// hours before.
     pub fn received_at(&mut self, received: i64, took: Option<u64>) {
         self.span = widened(self.span, received);
         self.activity.note(received.saturating_add_unsigned(took.unwrap_or(0)));

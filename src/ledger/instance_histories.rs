@@ -1,10 +1,10 @@
-//! The requests of each client instance. Patterns over time are computed from them.
+//! The requests of each client instance. kubetoll computes patterns over time from these requests.
 //!
-//! Memory is bounded, and the result does not depend on the order of events. The limits form a ladder of steps: each
-//! step keeps less than the step before. The first step on which everything fits decides what is kept. The upper steps
-//! keep the earliest requests of each instance, and each of them halves the number of these requests. Each lower step
-//! halves the number of instances: it keeps those whose hash begins with enough zeros. A step that was too small stays
-//! too small when more requests arrive.
+//! Memory is bounded, and the result does not depend on the order of events. There is a sequence of steps, and each
+//! step keeps less than the step before. kubetoll uses the first step whose result fits the limits. The first steps
+//! keep the earliest requests of each instance, and each step halves the number of these requests. The other steps
+//! keep fewer instances: those whose hash begins with enough zeros. Each of these steps halves the number of
+//! instances. A step that does not fit also does not fit when more requests arrive.
 
 mod history_entry;
 #[cfg(test)]
@@ -32,7 +32,7 @@ pub use history_entry::{HistoryEntry, RequestKind, ResponseClass, shape_hash_of}
 pub(super) struct Bounds {
     /// The maximum number of instances that are kept.
     histories: usize,
-    /// The number of requests for which each kept instance has room, even on the last step.
+    /// The number of requests that each step may keep of each kept instance, even the last step.
     free: usize,
     /// The maximum number of requests above `free`, summed over all instances.
     budget: usize,
@@ -52,8 +52,8 @@ impl Bounds {
         size.followed <= self.histories && size.excess <= self.budget && size.entries <= self.entries
     }
 
-    /// Whether a limit is exceeded so far that the histories must step down now. Stepping down visits every entry, so
-    /// it waits until a limit is exceeded by a quarter.
+    /// Whether a limit is exceeded by more than a quarter. Only then must the histories step down, because stepping
+    /// down visits every entry.
     pub fn are_exceeded(&self, size: Size) -> bool {
         let more = |bound: usize| bound + bound / 4;
         size.followed > more(self.histories)
@@ -61,7 +61,7 @@ impl Bounds {
             || size.entries > more(self.entries)
     }
 
-    /// The maximum number of earliest requests that a step keeps of each instance.
+    /// The maximum number of requests that a step keeps of each instance. It keeps the earliest requests.
     fn each(&self, step: u32) -> usize {
         self.free << (self.halvings - step.min(self.halvings))
     }
@@ -111,8 +111,8 @@ pub struct InstanceHistory {
 }
 
 impl InstanceHistory {
-    /// Keeps one entry for each WATCH: its end, or its start if it has no end. A WATCH has one entry for its start and
-    /// one for its end; duplicates add more.
+    /// Keeps one entry for each WATCH: its end, or its start if it has no end. A WATCH can have an entry for its
+    /// start, an entry for its end, and more entries for duplicates.
     fn pair(&mut self) {
         self.entries.sort_unstable_by_key(|entry| (entry.at(), entry.link, Reverse(entry.kind()), *entry));
         self.entries.dedup_by_key(|entry| (entry.at(), entry.link));
@@ -145,14 +145,14 @@ impl InstanceHistory {
     }
 }
 
-/// The histories of all instances for one kind of requests.
+/// The histories of all instances for one kind of request.
 #[derive(Debug)]
 pub struct InstanceHistories {
     followed: HashMap<u64, InstanceHistory, FxBuildHasher>,
     bounds: Bounds,
-    /// True if the requests are WATCH requests. Each of them may have several entries.
+    /// True if the requests are WATCH requests. Each WATCH may have several entries.
     paired: bool,
-    /// The current step of the ladder.
+    /// The current step; see the description of the module.
     step: u32,
     /// The number of requests above the limit `free`; see [`Size`].
     excess: usize,
@@ -161,7 +161,7 @@ pub struct InstanceHistories {
     left_out: u64,
 }
 
-/// Instance histories by kind of request. Each kind has its own limits. So many requests of one kind do not evict
+/// Instance histories by kind of request. Each kind has its own limits, so many requests of one kind do not evict
 /// requests of another kind.
 #[derive(Debug)]
 pub struct HistoriesByKind {
@@ -207,14 +207,15 @@ impl Merge for HistoriesByKind {
 pub struct Followed {
     /// The number of instances that are kept.
     pub instances: u64,
-    /// One out of this many instances is kept. The hash of its name decides.
+    /// The histories keep one out of this many instances. A hash of the instance decides.
     pub one_of: u64,
     /// The number of requests that are kept.
     pub requests: u64,
-    /// The number of requests that are not kept. Their instance is not kept, or they are later than the first `of_each`
-    /// requests.
+    /// The number of requests that are not kept. Either their instance is not kept, or they are later than the first
+    /// `of_each` requests of their instance.
     pub left_out: u64,
-    /// The maximum number of earliest requests that are kept of each instance. `None` if no instance has more.
+    /// The maximum number of requests of each instance that are kept: the earliest ones. `None` if no instance has
+    /// more requests.
     pub of_each: Option<u64>,
 }
 
@@ -242,8 +243,8 @@ impl InstanceHistories {
         Size { followed: self.followed.len(), excess: self.excess, entries: self.entries }
     }
 
-    /// Adds the entry of one request. `key` is the hash of the row's client and product with the instance. This
-    /// function never steps down; the caller must do so when limits are exceeded.
+    /// Adds the entry of one request. `key` is the hash of the client, the product and the instance. This function
+    /// never steps down; the caller must do so when limits are exceeded.
     pub(super) fn add<'i>(
         &mut self,
         row: RowHash,

@@ -90,8 +90,7 @@ fn of_resource(group: &str, resource: &str) -> u64 {
     stable_hash(&(group, resource))
 }
 
-/// A hash of a namespace. Two namespaces may have the same target only after a hash collision. Then the smaller hash
-/// counts.
+/// A hash of a namespace. A target has two namespaces only after a hash collision. Then the smaller hash counts.
 #[derive(Debug, Clone, Copy)]
 struct Namespace(u32);
 
@@ -107,7 +106,7 @@ impl Merge for Namespace {
     }
 }
 
-/// Distinct names, as hashes. Above [`MAX_NAMES`], it keeps only names whose hash begins with enough zeros (adaptive
+/// The hashes of distinct names. Above [`MAX_NAMES`], only hashes that begin with enough zeros are kept (adaptive
 /// sampling, as in [`Targets`]).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Names {
@@ -147,7 +146,7 @@ impl Merge for Names {
 #[derive(Debug, Default)]
 pub struct NamespaceWeights {
     by_resource: HashMap<u64, Weights, FxBuildHasher>,
-    /// The same numbers for all resources together, except Leases.
+    /// The number of distinct objects of all resources together, except Leases, by namespace.
     of_all: Weights,
     collections: HashMap<u32, u32, FxBuildHasher>,
 }
@@ -168,7 +167,8 @@ impl Weights {
 /// Shows how many of a resource's objects are in the namespaces of some requests, according to the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NamespacePart {
-    /// The number of objects that the log names in the namespace of each request, summed over the requests.
+    /// A sum over the requests. For each request, it adds the number of objects that the log names in the namespace
+    /// of the request.
     named: u64,
     requests: u64,
     /// The number of objects that the log names in all namespaces.
@@ -178,10 +178,10 @@ pub struct NamespacePart {
 }
 
 impl NamespacePart {
-    /// Estimates the number of objects in one of the namespaces. `objects` is their number in the cluster, and
-    /// `namespaces` the number of namespaces, if known. Each namespace counts as if the log named one more object in
-    /// it. So a namespace without named objects is not empty, and with few named objects all namespaces are nearly
-    /// equal.
+    /// Estimates the number of objects in one of the namespaces. `objects` is the number of objects in the cluster,
+    /// and `namespaces` the number of namespaces, if known. Each namespace counts as if the log named one more object
+    /// in it. So a namespace without named objects is not empty. If the log names few objects, all namespaces are
+    /// nearly equal.
     #[must_use]
     pub fn objects(self, objects: u64, namespaces: Option<u64>) -> u64 {
         let namespaces = namespaces.unwrap_or(0).max(self.namespaces);

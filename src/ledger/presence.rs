@@ -1,11 +1,11 @@
-//! When something was present in the log. The memory is fixed, and the result does not depend on the order of the
-//! times.
+//! Records when something was present in the log. The memory is fixed, and the result does not depend on the order of
+//! the times.
 
 /// The number of time slots of a [`Presence`]. Each is one bit of a `u64`.
 const SLOTS: u64 = 64;
 
-/// The first time, the last time, and the time slots between them that contain a time. A slot is `2^shift` microseconds
-/// wide: the smallest width with which 64 slots cover all times. So neither the order of the times nor a repeated time
+/// The first time, the last time, and the time slots with at least one time. A slot is `2^shift` microseconds wide:
+/// the smallest width with which 64 slots cover all times. So neither the order of the times nor a repeated time
 /// changes the result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Presence {
@@ -75,9 +75,9 @@ impl Presence {
         numbers.map(move |at| (start + i64::from(at)) >> (shift - own))
     }
 
-    /// Returns the change from this version to `later`; `None` if `later` does not replace it. This version must begin
-    /// and end first. Both may overlap for a short part of the time, because an upgrade of several servers takes a
-    /// while.
+    /// Returns the change from this version to `later`; `None` if `later` does not replace this version. This version
+    /// must begin before `later` begins, and end before `later` ends. Both may overlap for a short part of the time,
+    /// because an upgrade of several servers takes a while.
     #[must_use]
     pub fn precedes(&self, later: &Self) -> Option<Change> {
         let (own, other) = (self.span()?, later.span()?);
@@ -89,12 +89,13 @@ impl Presence {
             let is_change = own.0 < other.0 && own.1 < other.1 && both <= most;
             is_change.then(|| Change { from: other.0, until: own.1.saturating_add(1) })
         };
-        // A single late record can cause a long overlap, so try a cut without an overlap before a longer overlap.
+        // A single late record can cause a long overlap. So first try a short overlap, then a cut without an overlap,
+        // then a longer overlap.
         gradual(whole / 4).or_else(|| self.cut(later)).or_else(|| gradual(whole / 2))
     }
 
-    /// Returns a change without an overlap. Almost all slots of this version must be before the change, and almost all
-    /// slots of `later` after it. At most one slot in 16 may be on the wrong side.
+    /// Returns a change without an overlap. Almost all slots of this version must be before the change, and almost
+    /// all slots of `later` must be after it. At most one slot in 16 may be on the wrong side.
     fn cut(&self, later: &Self) -> Option<Change> {
         let first = later.span()?.0;
         let shift = self.shift.max(later.shift);

@@ -16,8 +16,9 @@ pub struct ProductRows {
 }
 
 impl ProductRows {
-    /// Adds the events of each key to the rows with this key. A key without a row gets a new row: its requests did not
-    /// end in the log, or they ended as another user. With `received_only`, no request ended, so all rows are new.
+    /// Adds the events of each key to the rows with this key. A key without a row gets a new row. The requests of
+    /// such a key did not end in the log, or their later events name an impersonated user. With `received_only`, no
+    /// request ended, so all rows are new.
     #[must_use]
     pub fn from_product(product: ClientProduct, received_only: bool) -> Self {
         let ClientProduct { rows, begun, .. } = product;

@@ -21,14 +21,14 @@ pub struct RequestRates {
     changes: HashMap<(u64, u32), i128, FxBuildHasher>,
 }
 
-/// The minute with the highest rate. If several minutes have it, it is the first one.
+/// The minute with the highest rate. If several minutes have this rate, the first of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Busiest {
     /// In minutes since 1970.
     pub minute: u64,
     /// The number of requests in a window of `window_minutes` minutes, at the rate of this minute.
     pub requests: u64,
-    /// The width of the widest window that contains this minute, in minutes. 1 if the number is exact.
+    /// The width of the widest window that contains this minute, in minutes. It is 1 if the number is exact.
     pub window_minutes: u64,
 }
 
@@ -55,8 +55,8 @@ impl RequestRates {
         }
     }
 
-    /// Returns the minutes at which the rate changes, in ascending order. Each comes with the rate from there on, and
-    /// the binary logarithm of the widest window there.
+    /// Returns the minutes at which the rate changes, in ascending order. Each minute comes with the new rate, and
+    /// with the binary logarithm of the width of the widest window there.
     fn levels(&self) -> Vec<(u64, i128, u32)> {
         let mut changes: Vec<(u64, u32, i128)> =
             self.changes.iter().map(|(&(minute, shift), &change)| (minute, shift, change)).collect();
@@ -88,9 +88,9 @@ impl RequestRates {
         Some(Busiest { minute, requests, window_minutes: 1 << shift }).filter(|busiest| busiest.requests > 0)
     }
 
-    /// Returns the rate over all timelines that were added. `all` is their sum. The peak is not taken from `all`: its
-    /// windows are as wide as the widest window of any timeline, so one client that is active for days would flatten
-    /// the peak.
+    /// Returns the rate over all timelines that were added. `all` is the sum of these timelines. The windows of `all`
+    /// are as wide as the widest window of any timeline. So one client that is active for days would flatten the peak
+    /// in `all`. Therefore the peak comes from this load.
     #[must_use]
     pub fn rate(&self, all: &Timeline) -> Option<Rate> {
         Self::rate_of(all, || self)

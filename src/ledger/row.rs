@@ -30,8 +30,8 @@ pub struct Row {
     pub latency: Histogram,
     /// Receive times of the ended requests.
     pub timeline: Timeline,
-    /// Receive times of requests with a 4xx status, and of requests with a 5xx status. Such requests cost less than
-    /// others.
+    /// Receive times of requests with a 4xx status, and of requests with a 5xx status. They are separate, because
+    /// such requests cost less than others.
     failed_at: Option<Box<[Timeline; 2]>>,
     /// Receive times of RequestReceived events. They are kept until a request of the row ends, because a log may
     /// contain no other events.
@@ -76,8 +76,8 @@ impl Row {
         self.rare.get_or_insert_default()
     }
 
-    /// Counts one event. Returns whether the target may be new to the row, or `None` if this event does not count its
-    /// target.
+    /// Counts one event. Returns whether the target of the request may be new to the row. Returns `None` if the event
+    /// does not count its target.
     pub fn observe(&mut self, request: &Request<'_>) -> Option<bool> {
         self.events += 1;
         let mut is_new_target = None;
@@ -88,7 +88,7 @@ impl Row {
         match request.stage {
             Stage::RequestReceived => self.arrive(request),
             Stage::ResponseStarted if request.is_unauthenticated() => is_new_target = Some(self.end(request)),
-            // Not counted here: the request's ResponseComplete event counts it.
+            // Not counted here, because the ResponseComplete event of the request counts it.
             Stage::ResponseStarted if !request.spec.long_running => {}
             Stage::ResponseStarted => {
                 if !request.begins_again {
@@ -175,8 +175,8 @@ impl Row {
     }
 
     /// The sum of the durations of ended requests, without their time in queues of API Priority and Fairness, in
-    /// microseconds. The log may not contain the queue time. If both the audit log and the access log contain it, the
-    /// larger one is subtracted.
+    /// microseconds. If the log has no queue time, nothing is subtracted. If both the audit log and the access log
+    /// have it, the larger one is subtracted.
     #[must_use]
     pub fn served_micros(&self) -> u64 {
         let Rare { observed, flows, .. } = self.rare();
@@ -209,7 +209,7 @@ impl Row {
         }
     }
 
-    /// As [`Row::times`], but moves the times out of the row.
+    /// Like [`Row::times`], but moves the times out of the row.
     #[must_use]
     pub fn take_times(&mut self, received_only: bool) -> Timeline {
         if received_only {
@@ -222,8 +222,8 @@ impl Row {
         timeline
     }
 
-    /// Receive times of the requests in [`Row::times`] without a 4xx status: first those without a 5xx status, then
-    /// those with a 5xx status.
+    /// Splits [`Row::times`] into two parts: the times of requests without an error status, and the times of requests
+    /// with a 5xx status. Requests with a 4xx status are in neither part.
     #[must_use]
     pub fn served_and_failed_times(&self, received_only: bool) -> (Windows, Windows) {
         let mut served = self.times(received_only).windows();

@@ -26,7 +26,8 @@ impl RowHash {
         Self { row_key: key.stable_hash(), ..Self::new(request) }
     }
 
-    /// One number for the choice of a cache slot. Different rows may have the same number.
+    /// Combines the three hashes into one number, which chooses a cache slot. Different rows may have the same
+    /// number.
     pub(super) fn hash(self) -> u64 {
         self.client ^ self.product.rotate_left(21) ^ self.row_key.rotate_left(42)
     }

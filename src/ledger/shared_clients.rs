@@ -1,6 +1,6 @@
 //! The clients that all workers count together. All workers share one copy of each row.
 //!
-//! The naive twin is [`Clients`], which stores all clients in one table.
+//! Tests compare them with [`Clients`], which stores all clients in one table.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, MutexGuard};
@@ -125,7 +125,7 @@ impl SharedClients {
         counted
     }
 
-    /// Evicts clients until at most `limit` rows are left.
+    /// If there are at least `limit` rows, evicts clients until at most `max_rows` rows are left.
     fn evict_rows(&self, limit: usize) {
         let mut shards = self.shards.lock_all();
         let count = |shards: &[MutexGuard<'_, Clients>]| -> Vec<(Weight, usize)> {
@@ -176,8 +176,8 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// Passes `by` a request of a ServiceAccount. The request reads a `ConfigMap` in the ServiceAccount's own namespace
-    /// or in another one.
+    /// Calls `by` with a request of a ServiceAccount. The request reads a `ConfigMap` in the ServiceAccount's own
+    /// namespace or in another one.
     fn request(
         classifier: &mut Classifier,
         (user, namespace, stage): (u8, u8, Stage),
@@ -201,7 +201,8 @@ mod tests {
         prop::sample::select(vec![Stage::Panic, Stage::RequestReceived])
     }
 
-    /// The number of rows and of [`EventsBeforeEnd`] that have evidence, summed over all kept clients.
+    /// The number of rows, plus the number of [`EventsBeforeEnd`] that have exemplars. Both are summed over all kept
+    /// clients.
     fn evidence(clients: Clients) -> usize {
         let products =
             clients.into_parts().0.into_iter().flat_map(|(_, client)| client.products.into_parts().0);
@@ -241,8 +242,8 @@ mod tests {
     /// Values by name. The name `None` is the overflow.
     type Named<T> = BTreeMap<Option<Box<str>>, T>;
 
-    /// For each client: the numbers of ended requests and of RequestReceived events by product, and the numbers of its
-    /// namespaces and pods.
+    /// Returns two values for each client. The first contains the numbers of ended requests and of RequestReceived
+    /// events, by product. The second contains the numbers of namespaces and pods.
     fn requests(clients: Clients) -> Named<(Named<[u64; 2]>, [u64; 2])> {
         let counts = |client: Client| {
             let named = [&client.namespaces, &client.pods].map(|names| names.count().0);

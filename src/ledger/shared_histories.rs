@@ -1,6 +1,6 @@
 //! Instance histories that all workers share.
 //!
-//! The naive twin is [`InstanceHistories`], which stores all instances in one table.
+//! Tests compare them with [`InstanceHistories`], which stores all instances in one table.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -43,7 +43,8 @@ impl SharedHistoriesByKind {
     }
 }
 
-/// Histories in shards, chosen by the hash of the instance. All shards are on the same step of the ladder.
+/// Histories in shards, chosen by the hash of the instance. All shards are on the same step; see
+/// [`InstanceHistories`].
 #[derive(Debug)]
 pub(super) struct SharedInstanceHistories {
     shards: Sharded<InstanceHistories>,

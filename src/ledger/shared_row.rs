@@ -56,7 +56,7 @@ impl<T> SharedRow<T> {
 
 impl<T: Merge> Merge for SharedRow<T> {
     fn merge(&mut self, other: Self) {
-        // Hold one lock at a time. Otherwise two workers that merge each other's rows could deadlock.
+        // Hold only one lock at a time. Otherwise two workers that merge each other's rows could deadlock.
         let other = other.into_inner();
         self.count_at_home(|row| row.merge(other));
     }

@@ -1,11 +1,12 @@
 //! Counts the distinct targets of a row, and the requests for the busiest target. A target is a path with its field
 //! selector. A row stores no object names, so a hash identifies a target.
 //!
-//! A row counts up to 64 targets exactly. Above that, it counts a sample: targets whose hash begins with enough zeros
-//! (adaptive sampling: M. Wegman; P. Flajolet, "On adaptive sampling", 1990). It also adds the requests for all targets
-//! to two tables of cells. A target with far more requests than others is visible there (as in G. Cormode, S.
-//! Muthukrishnan, "An improved data stream summary: the count-min sketch", 2005). The sample depends only on the set of
-//! targets, and cells are sums. So neither the order nor the split of the requests affects the result.
+//! A row counts up to 64 targets exactly. Above that, it counts only a sample: targets whose hash begins with enough
+//! zeros (adaptive sampling: M. Wegman; P. Flajolet, "On adaptive sampling", 1990). It then also counts the requests
+//! for all targets in two tables of cells. A target with far more requests than others is visible in these tables (as
+//! in G. Cormode, S. Muthukrishnan, "An improved data stream summary: the count-min sketch", 2005). The sample
+//! depends only on the set of targets, and cells are sums. So neither the order nor the split of the requests affects
+//! the result.
 
 use smallvec::SmallVec;
 
@@ -86,8 +87,8 @@ impl Targets {
         }
     }
 
-    /// Returns the tables. If there are none yet, creates them from the targets, which are all counted individually
-    /// then.
+    /// Returns the tables. If there are none yet, creates them from the counted targets. Before that, the row counts
+    /// all targets individually, so the tables are complete.
     fn sum_up(&mut self) -> &mut [Table; 2] {
         let counted = &self.counted;
         self.cells.get_or_insert_with(|| {
@@ -143,9 +144,9 @@ impl Targets {
         self.sampled > 0
     }
 
-    /// The number of requests for the busiest target. If one target has far more requests than others, it is the excess
-    /// of its cell over the mean of the other cells. It is never less than the requests for the busiest individually
-    /// counted target.
+    /// The number of requests for the busiest target. If one target has far more requests than others, this is an
+    /// estimate: the count of its cell minus the mean of the other cells. The result is never less than the count of
+    /// the busiest individually counted target.
     #[must_use]
     pub fn busiest(&self) -> u64 {
         let counted = self.counted.iter().map(|(_, requests)| *requests).max().unwrap_or(0);
@@ -167,9 +168,9 @@ fn places(hash: u32) -> impl Iterator<Item = usize> {
     [hash, hash.wrapping_mul(0x9e37_79b1) >> 16].into_iter().map(|bits| bits as usize % CELLS)
 }
 
-/// The requests of the fullest cell minus the mean of the other cells; 0 if chance explains the difference. If all
-/// targets had equally many requests, the fullest cell would stay below a bound: the mean, plus four standard
-/// deviations, plus the requests for four targets.
+/// The requests of the fullest cell minus the mean of the other cells; 0 if chance can explain the difference. If all
+/// targets had the same number of requests, the fullest cell would be below a bound. The bound is the mean, plus four
+/// standard deviations, plus the requests for four targets.
 #[allow(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,

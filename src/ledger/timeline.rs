@@ -1,9 +1,9 @@
 //! Requests per minute over time, in bounded memory.
 //!
 //! Time is divided into windows, which are one minute wide at first. If too many windows have requests, all windows
-//! become two minutes wide, then four, and so on. The width is the smallest one with which the windows that have
-//! requests fit. It depends only on the set of minutes, so neither the order nor the split of the requests affects the
-//! result.
+//! become two minutes wide, then four, and so on. The width is the smallest one at which at most [`MAX_WINDOWS`]
+//! windows have requests. It depends only on the set of minutes, so neither the order nor the split of the requests
+//! affects the result.
 
 use std::collections::BTreeMap;
 
@@ -31,8 +31,8 @@ pub struct Timeline {
 pub struct Rate {
     /// The number of requests in the busiest window.
     pub peak: u64,
-    /// The start of the busiest window, in microseconds since 1970. If several windows are the busiest, it is the first
-    /// one.
+    /// The start of the busiest window, in microseconds since 1970. If several windows are equally busy, the first of
+    /// them.
     pub peak_at: i64,
     /// The number of minutes in all windows with requests.
     pub active_minutes: u64,
@@ -42,8 +42,8 @@ pub struct Rate {
 
 impl Rate {
     /// The mean number of requests per minute, rounded to tenths, if there are `count` requests. A burst of 40 s may
-    /// touch two clock minutes. So the divisor is the time from the first to the last request if that is shorter than
-    /// `active_minutes`, but at least one minute.
+    /// touch two clock minutes. So the time from the first to the last request is the divisor if it is shorter than
+    /// `active_minutes`. The divisor is at least one minute.
     #[must_use]
     #[allow(clippy::cast_precision_loss, reason = "rates are for people, and counts are far below 2^52")]
     pub fn mean_per_minute(&self, count: u64, span: Option<(i64, i64)>) -> f64 {
@@ -64,7 +64,8 @@ pub struct Windows {
 }
 
 impl Windows {
-    /// Compares window by window, and sums the smaller of the two counts. If the widths differ, uses the larger width.
+    /// Compares both timelines window by window, and sums the smaller count of each window. If the widths differ,
+    /// uses the larger width.
     #[must_use]
     pub fn shared(&self, other: &Self) -> u64 {
         let width = self.minutes.max(other.minutes);
@@ -73,7 +74,7 @@ impl Windows {
         shared.sum()
     }
 
-    /// Returns the counts in wider windows, by the start of the window.
+    /// Returns the counts in windows of `minutes` minutes, by the number of the window.
     fn by(&self, minutes: u64) -> BTreeMap<i64, u64> {
         let width = i64::try_from(minutes).unwrap_or(1).saturating_mul(60_000_000).max(1);
         let mut wider = BTreeMap::new();
@@ -113,8 +114,8 @@ impl Timeline {
         self.current.1 = self.current.1.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
     }
 
-    /// Moves the requests of the current window to `windows`. Readers also work without this call, but then they need a
-    /// copy.
+    /// Moves the requests of the current window to `windows`. Methods that read the timeline also work without this
+    /// call, but then they need a copy.
     pub fn settle(&mut self) {
         let (window, count) = std::mem::take(&mut self.current);
         if count > 0 {
@@ -155,7 +156,7 @@ impl Timeline {
         Windows { minutes: 1 << shift, counts: counts.collect() }
     }
 
-    /// Returns `None` if the timeline has no requests.
+    /// The rate of the requests; `None` if the timeline has no requests.
     #[must_use]
     pub fn rate(&self) -> Option<Rate> {
         if self.current.1 == 0 {
@@ -184,7 +185,7 @@ impl Timeline {
         self.is_exact() && other.is_exact() && self.windows.len() + other.windows.len() + 2 <= MAX_WINDOWS
     }
 
-    /// As [`Merge::merge`], without consuming `other`.
+    /// Like [`Merge::merge`], but does not consume `other`.
     pub fn merge_from(&mut self, other: &Self) {
         if !self.fits(other) {
             return self.merge(other.clone());

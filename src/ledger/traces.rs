@@ -33,7 +33,7 @@ impl Default for Traces {
 /// One trace, with the facts from those lines that were read.
 #[derive(Debug, Default, Clone)]
 struct Trace {
-    /// The header of the trace. If two traces of a source have the same number, it is the header with the smallest
+    /// The header of the trace. If several traces of a source have the same number, the header with the smallest
     /// position.
     header: Option<Box<Header>>,
     headers: u64,
@@ -110,7 +110,8 @@ impl Traces {
         self.whole().filter(|trace| trace.request.is_some())
     }
 
-    /// The number of traces that are missing in [`Traces::whole`], because there were more than [`MAX_TRACES`].
+    /// The number of traces that are missing in [`Traces::whole`]. There were more than [`MAX_TRACES`] traces, or
+    /// another trace of the source has the same number.
     #[must_use]
     pub fn left_out(self) -> u64 {
         let (kept, overflow) = self.0.into_parts();

@@ -50,7 +50,7 @@ pub enum Claim {
 }
 
 impl Claim {
-    /// The same claim without its instance: claims of all instances become equal.
+    /// The same claim without its instance. So equal claims of different instances become one claim.
     #[must_use]
     pub fn of_any_instance(self) -> Self {
         match self {
@@ -72,7 +72,7 @@ impl Claim {
 /// The hash of the instance, then the source, the claim source and the version.
 type InstanceKey = (u64, u32, ClaimSource, KubeVersion);
 
-/// The value for a claim of an instance. It is empty, because only the key matters.
+/// The value of a claim in a map. It is empty, because only the key matters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Stated;
 
@@ -119,7 +119,7 @@ struct Recent([Option<(EvidenceKey, Presence)>; Self::SLOTS]);
 impl Recent {
     const SLOTS: usize = 64;
 
-    /// Records a time for an entry. Returns the entry that this evicts from the cache.
+    /// Records a time for an entry. If another entry must leave the cache for it, returns the other entry.
     #[allow(clippy::cast_possible_truncation, reason = "the upper bits choose a slot")]
     fn note(&mut self, key: EvidenceKey, at: Option<i64>) -> Option<(EvidenceKey, Presence)> {
         let slot = &mut self.0[(FxBuildHasher.hash_one(key) >> 58) as usize];
@@ -142,7 +142,7 @@ struct RecentInstances([u64; Self::SLOTS]);
 impl RecentInstances {
     const SLOTS: usize = 256;
 
-    /// Whether the instance is in the cache. Adds it if it is not.
+    /// Returns whether the instance is in the cache. Adds it if it is missing.
     #[allow(clippy::cast_possible_truncation, reason = "the upper bits choose a slot")]
     fn was_noted(&mut self, what: impl std::hash::Hash) -> bool {
         let hash = FxBuildHasher.hash_one(what) | 1;
@@ -229,8 +229,9 @@ impl VersionEvidence {
         }
     }
 
-    /// Removes the claims of start lines from sources that are not an apiserver's log. Kubelets and kube-proxies up to
-    /// 1.20 write the same start line. `has_requests` returns whether a source has requests or traces of a server.
+    /// Removes the claims of start lines from sources that are not an apiserver's log. Kubelets and kube-proxies up
+    /// to 1.20 write the same start line as the apiserver. `has_requests` returns whether a source has requests or
+    /// traces of a server.
     pub fn drop_start_lines_of_others(&mut self, has_requests: impl Fn(u32) -> bool) {
         self.settle();
         let signs = &self.signs;
@@ -282,7 +283,6 @@ impl Merge for VersionEvidence {
 /// The version used to judge requests during a time span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TimelineVersion {
-    /// The version.
     pub version: KubeVersion,
     /// Another version that servers run at the same time, such as during an upgrade.
     pub beside: Option<KubeVersion>,
@@ -299,9 +299,9 @@ impl From<KubeVersion> for TimelineVersion {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerTimeline {
     pub versions: Vec<TimelineVersion>,
-    /// Start times, each with a version index. For sources without evidence of their own server's version.
+    /// Start times, each with a version index, for sources without evidence of their own server's version.
     other_sources: Vec<(i64, u8)>,
-    /// Start times, each with a version index, by source. For sources with evidence of their own server's version.
+    /// Start times, each with a version index, for each source with evidence of its own server's version.
     by_source: BTreeMap<u32, Vec<(i64, u8)>>,
     /// The names in the server's configuration. All versions share them.
     pub names: Arc<ConfiguredNames>,
@@ -322,8 +322,8 @@ impl ServerTimeline {
         }
     }
 
-    /// Creates a timeline. `versions` sets the order of the version indexes. The starts are those of each source with
-    /// evidence, and those of all other sources.
+    /// Creates a timeline. `order` sets the order of the version indexes. `by_source` contains the start times of
+    /// each source with evidence. `other_sources` contains the start times of all other sources.
     #[must_use]
     pub fn new(
         order: &[TimelineVersion],
@@ -367,8 +367,8 @@ impl ServerTimeline {
     }
 
     /// Returns the version index for a request that a source received at this time. It is the version of the source's
-    /// own server. If the source has no evidence, it is the version of all other sources. Before the first start time,
-    /// it is 0.
+    /// own server. If the source has no evidence of its version, it is the version of all other sources. Before the
+    /// first start time, it is 0.
     #[must_use]
     pub fn version_index(&self, source: u32, received: Option<i64>) -> u8 {
         if self.versions.len() < 2 {

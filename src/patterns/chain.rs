@@ -1,17 +1,17 @@
-//! Paginated LISTs. The first request has a limit; the continue tokens of the later pages contain its revision.
+//! Paginated LISTs. The first request has a limit. The continue tokens of the later pages contain the revision of the
+//! LIST.
 
 use super::pattern::{Chains, ShapePatterns};
 use super::time::SECOND;
 use crate::ledger::Merge;
 use crate::ledger::instance_histories::{HistoryEntry, RequestKind, ResponseClass};
 
-/// The maximum number of reads of a collection that are searched for the read that a page continues. The last reads are
-/// searched.
+/// To find the read that a page continues, kubetoll searches at most this many of the last reads of the collection.
 const SEARCHED: usize = 16;
 /// The maximum time between two pages of a LIST, in microseconds. A server keeps a revision for little more than five
 /// minutes.
 const MAX_PAGE_PAUSE: i64 = 600 * SECOND;
-/// A LIST within this time after an expired LIST restarts it. In microseconds.
+/// A LIST that begins within this time after an expired LIST restarts the expired LIST. In microseconds.
 const RESTART: i64 = 60 * SECOND;
 
 /// One read: a GET, or a LIST with all its pages.
@@ -85,8 +85,8 @@ pub fn reads(entries: &[HistoryEntry]) -> Vec<TargetRead> {
     reads
 }
 
-/// Finds the read that a page continues: the newest one with its revision, or else the newest one with an unknown
-/// revision.
+/// Finds the read that a page continues. This is the newest read with the revision of the page. If there is none, it
+/// is the newest read with an unknown revision.
 fn continued_read<'r>(reads: &'r mut [TargetRead], page: &HistoryEntry) -> Option<&'r mut TargetRead> {
     let newest = reads.len().saturating_sub(SEARCHED);
     let recent = &reads[newest..];
@@ -105,7 +105,7 @@ fn continued_read<'r>(reads: &'r mut [TargetRead], page: &HistoryEntry) -> Optio
     reads.get_mut(newest + at)
 }
 
-/// Adds the paginated LISTs of one target. They count for the row of the second page, because that page needs a
+/// Adds the paginated LISTs of one target. Each counts for the row of its second page, because that page needs a
 /// snapshot or etcd.
 pub(super) fn add(reads: &[TargetRead], rows: &mut ShapePatterns) {
     for (index, read) in reads.iter().enumerate() {

@@ -12,15 +12,17 @@ use crate::ledger::instance_histories::{HistoryEntry, RequestKind, ResponseClass
 
 /// The minimum number of instances in a herd.
 const MIN_INSTANCES: u64 = 10;
-/// A second belongs to a herd if it has more than this many times the LISTs of an ordinary second, and at least two.
-/// The whole herd must have at least this many times the LISTs of an equally long time around it.
+/// The factor by which a herd exceeds the time around it. A second of a herd has at least two LISTs, and more than
+/// this many times the LISTs of an ordinary second. The mean rate of the whole herd must be at least this many times
+/// the mean rate around it.
 const TIMES_ORDINARY: u64 = 4;
-/// The ordinary number of LISTs in a second is the third quartile over this many seconds before and after it. So a high
-/// rate that lasts for more than a quarter of this time is ordinary, not a herd.
+/// The ordinary number of LISTs in a second is the third quartile over all seconds around it: this many before it and
+/// this many after it. So a high rate that lasts for more than a quarter of this time is ordinary, not a herd.
 const AROUND: i64 = 120;
 /// The maximum distance between successive seconds of a herd, in seconds.
 const MAX_GAP: i64 = 2;
-/// The maximum number of times that each instance of a herd lists a collection, on average. More is polling.
+/// The maximum number of times that an instance of a herd lists a collection, on average. Instances that list more
+/// often poll.
 const MAX_LISTS_EACH: u64 = 3;
 /// A LIST within this time after a failed LIST is a retry. In microseconds.
 const RETRY: i64 = 10 * SECOND;
@@ -106,7 +108,7 @@ fn herd(reads: &[ListAt]) -> Option<Herd> {
     })
 }
 
-/// Whether the seconds from `first` to `last` have far more LISTs than those around them.
+/// Whether the seconds from `first` to `last` have a far higher rate of LISTs than the seconds around them.
 fn stands_out(counts: &[(i64, u64)], first: usize, last: usize, length: i64, requests: u64) -> bool {
     let (from, to) = (counts[first].0, counts[last].0);
     let sum = |counts: &[(i64, u64)]| counts.iter().map(|(_, count)| count).sum::<u64>();
@@ -156,7 +158,8 @@ impl SlidingCounts {
         }
     }
 
-    /// Returns the count at a rank in ascending order. The window also contains `zeros` counts of 0.
+    /// Sorts the counts of the window in ascending order and returns the count at index `rank`. The window also
+    /// contains `zeros` counts of 0, which are not stored.
     fn at_rank(&self, rank: usize, zeros: usize) -> u64 {
         let mut seen = zeros;
         for (count, times) in &self.0 {
@@ -176,7 +179,7 @@ impl SlidingCounts {
 mod tests {
     use super::*;
 
-    /// The LISTs of a start: one by each instance, `step` microseconds apart.
+    /// The LISTs of a simultaneous start. Each instance sends one LIST, `step` microseconds after the LIST before.
     fn start(instances: u32, step: i64) -> Vec<ListAt> {
         (0..instances).map(|instance| (i64::from(instance) * step, instance, 0)).collect()
     }

@@ -1,4 +1,5 @@
-//! Informers: a LIST, a WATCH, a new WATCH after each end, and a new LIST (relist) only if the revision is lost.
+//! Informers. An informer sends a LIST and then a WATCH. When the WATCH ends, it sends a new WATCH. It sends a new
+//! LIST (relist) only if its revision is lost.
 //!
 //! Source: k8s.io/client-go `tools/cache/reflector.go:ListAndWatch`. Other libraries do the same.
 
@@ -12,16 +13,17 @@ use crate::ledger::Merge;
 use crate::ledger::instance_histories::ResponseClass;
 use crate::requests::Instance;
 
-/// In microseconds. If a watch ended sooner than this and a LIST follows, its revision had probably expired. The server
-/// then returns status 200 and an event of type ERROR, which the audit log does not show.
+/// In microseconds. If a watch ends sooner than this and a LIST follows, the revision of the watch had probably
+/// expired. The server then returns status 200 and an event of type ERROR, which the audit log does not show.
 const AT_ONCE: i64 = SECOND;
-/// Two LISTs of one instance within this time are a double start, for example by two libraries. In microseconds.
+/// Two LISTs of one instance within this time are a double start. For example, two libraries in the instance list the
+/// same collection. In microseconds.
 const DOUBLE_START: i64 = 10 * SECOND;
 /// The maximum difference between the clocks of several servers, in microseconds.
 const SKEW: i64 = SECOND;
-/// A watch within this time after the end of another watch continues it. In microseconds.
+/// A watch that begins within this time after the end of another watch continues the other watch. In microseconds.
 const RENEWED: i64 = 2 * SECOND;
-/// The maximum number of reads that are searched for the read that a watch follows.
+/// To find the read that a watch follows, kubetoll searches at most this many reads.
 const SEARCHED: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +34,7 @@ pub enum ReadRole {
     InformerStart,
     /// An informer lists again with this read, for this cause.
     Relist(RelistCause),
-    /// The history of the instance's watches ends before this read.
+    /// Unknown, because the history of the instance's watches ends before this read, or soon after it.
     Unknown,
 }
 
@@ -49,15 +51,18 @@ pub enum RelistCause {
 
 /// Finds the role of each read of one target.
 ///
-/// A watch, refused or not, follows the earliest read before it that no other watch follows. It continues an ended
-/// watch instead, if it finds none, or if that watch ended just before and no read came since.
-/// `known_until` is the start of the last watch in the history, if the history omits later ones.
+/// A watch, refused or not, follows the earliest read before it that no other watch follows. In two cases, it
+/// continues an ended watch instead:
+/// - The watch has no such read.
+/// - The other watch ended just before, and no read came in between.
+///
+/// `known_until` is the start of the last watch in the history, if the history omits later watches.
 #[must_use]
 pub fn roles(reads: &[TargetRead], watches: &[Watch], known_until: Option<i64>) -> Vec<ReadRole> {
     let mut roles = vec![ReadRole::Standalone; reads.len()];
     // Ended watches that no other watch continued, ordered by end.
     let mut loose: Vec<(i64, RelistCause)> = Vec::new();
-    // A refused watch with sendInitialEvents does not count as begun: the client has no LIST yet.
+    // A refused watch with sendInitialEvents does not count as a watch of an informer: the client has no LIST yet.
     let begun =
         watches.iter().filter(|watch| watch.response == ResponseClass::Served || !watch.asks_initial_events);
     let mut ends: Vec<(i64, RelistCause)> =
@@ -86,7 +91,7 @@ pub fn roles(reads: &[TargetRead], watches: &[Watch], known_until: Option<i64>) 
             let candidates = (from.max(since)..reads.len()).take(SEARCHED);
             candidates.take_while(|index| reads[*index].at <= latest).find(is_free)
         };
-        // If one server's clock is late, a WATCH can have an earlier time than its LIST.
+        // If the clock of one server is behind, a WATCH can have an earlier time than its LIST.
         let taken = until(watch.at).or_else(|| if renewed.is_none() { until(watch.at + SKEW) } else { None });
         match taken {
             // The server refused sendInitialEvents, so the client will send a LIST later.
@@ -173,8 +178,8 @@ pub(super) fn add(
     }
 }
 
-/// Returns the second LIST of each double start: two complete LISTs close together, and a WATCH that follows one of
-/// them. A third LIST soon after is polling, not a double start.
+/// Returns the second LIST of each double start. A double start consists of two complete LISTs close together, and a
+/// WATCH that follows one of them. With a third LIST nearby, it is polling and not a double start.
 fn seconds_of_starts<'r>(
     reads: &'r [TargetRead],
     roles: &[ReadRole],

@@ -31,7 +31,7 @@ use crate::ledger::instance_histories::HistoryEntry;
 use crate::ledger::instance_histories::InstanceHistories;
 use crate::ledger::{Followed, HistoriesByKind, InstanceHistory, Merge};
 
-/// Identifies the row of a pattern by three hashes: of its client, of its product and of its request shape
+/// Identifies the row of a pattern by the hashes of its client, its product and its request shape
 /// ([`crate::ledger::instance_histories::shape_hash_of`]).
 pub type PatternKey = (u64, u64, u32);
 
@@ -53,7 +53,7 @@ pub struct Patterns {
     clients: HashMap<u64, ClientPatterns, FxBuildHasher>,
     /// How many instances and requests the histories contain, by kind of request.
     pub followed: AllFollowed,
-    /// When each LIST ran, sorted by row. Empty unless the caller asked for it.
+    /// When each LIST ran, sorted by row. Empty unless the caller requests these times.
     lists: Vec<(PatternKey, ListInterval)>,
     /// Whether instances run forever or end, by client and product.
     running: HashMap<(u64, u64), Running, FxBuildHasher>,
@@ -87,8 +87,8 @@ impl Patterns {
         Self::with_lists(kept, &|_| true, keep_lists.then_some(&|_, _| true))
     }
 
-    /// Computes the patterns of the clients for whose hash `is_known` returns true. `wanted` selects the LISTs whose
-    /// times are kept. Its arguments are the receive time and the end time of a LIST.
+    /// Computes the patterns of the clients that `is_known` accepts; its argument is the hash of a client. `wanted`
+    /// selects the LISTs whose times are kept. Its arguments are the receive time and the end time of a LIST.
     #[must_use]
     pub fn with_lists(
         mut kept: HistoriesByKind,
@@ -146,7 +146,7 @@ impl Patterns {
         self.nodes.get(&client).map_or(&[], Vec::as_slice)
     }
 
-    /// When the LISTs of a row ran. Empty unless the caller asked for it.
+    /// When the LISTs of a row ran. Empty unless the caller requested these times.
     pub fn lists_of(&self, row: PatternKey) -> impl Iterator<Item = ListInterval> {
         let first = self.lists.partition_point(|(of, _)| *of < row);
         let of_row = self.lists[first..].iter().take_while(move |(of, _)| *of == row);
@@ -189,7 +189,8 @@ fn list_intervals(
 #[derive(Debug)]
 struct InstanceRecords {
     history: InstanceHistory,
-    /// The start of the last watch in the history. `None` if the history omits no later watches.
+    /// The start of the last watch in the history, if the history omits later watches. `i64::MIN` if the history
+    /// contains no watches of the instance. `None` if the history contains all watches.
     watched_until: Option<i64>,
     /// When the instance ran, according to its informers.
     ran: Option<PodRun>,
@@ -267,7 +268,7 @@ fn client_patterns(instances: &mut [InstanceRecords], log_end: i64) -> ((u64, u6
 fn add_instance(one: &mut InstanceRecords, log_end: i64, rows: &mut ShapePatterns) {
     one.history.entries.sort_unstable_by_key(HistoryEntry::by_target);
     let mut asks: Vec<u32> = one.history.entries.iter().map(|entry| entry.ask).collect();
-    // Records of one target mostly have the same shape, so this shortens the list before the sort.
+    // Consecutive entries mostly have the same shape, so this shortens the list before the sort.
     asks.dedup();
     asks.sort_unstable();
     asks.dedup();
@@ -283,7 +284,7 @@ fn add_instance(one: &mut InstanceRecords, log_end: i64, rows: &mut ShapePattern
     one.ran = process.add_to(&one.history.instance, rows);
 }
 
-/// Adds the patterns of one target. Returns the shape with which the instance polls the target, if it does.
+/// Adds the patterns of one target. If the instance polls the target, returns the request shape of the polling.
 fn add_target(
     one: &InstanceRecords,
     entries: &[HistoryEntry],
@@ -294,7 +295,7 @@ fn add_target(
     let instance = &one.history.instance;
     let reads = chain::reads(entries);
     let watches = watching::watches(entries);
-    // The history has no watch of this target, so an omitted later watch is unlikely.
+    // If the history has no watch of this target, it probably omits none either.
     let known_until = one.watched_until.filter(|until| *until == i64::MIN || !watches.is_empty());
     let roles = informer::roles(&reads, &watches, known_until);
     chain::add(&reads, rows);

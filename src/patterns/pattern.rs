@@ -36,7 +36,7 @@ impl Merge for Pattern {
 }
 
 impl Pattern {
-    /// As [`Merge::merge`], by reference.
+    /// Like [`Merge::merge`], but takes `other` by reference.
     pub fn merge_from(&mut self, other: &Self) {
         // The two rows may share instances, so the sum would be too high.
         self.instances = self.instances.max(other.instances);
@@ -89,10 +89,10 @@ pub struct Informers {
     pub relists_ended: u64,
     /// The largest number of relists of one informer.
     pub most_relists: u64,
-    /// The largest number of relists of one informer within an hour. Counts relists because the revision had expired or
-    /// the watch was refused, of informers of pods and nodes only.
+    /// The largest number of relists of one informer within an hour. Only relists after an expired revision or a
+    /// refused watch count. The instance must be a pod or a node, because one address may have several processes.
     pub most_in_an_hour: u64,
-    /// The number of later pages of LISTs that started an informer, and of relists.
+    /// The number of later pages, over all relists and all LISTs that started an informer.
     pub further_pages: u64,
     /// Double starts: an instance sends two complete LISTs when it starts.
     pub twice: u64,
@@ -141,8 +141,8 @@ pub struct Polling {
     pub reads: u64,
     /// The number of pollers. An instance counts once for each collection or object that it polls.
     pub pollers: u64,
-    /// The number of instances that poll. After rows are merged, it is the largest number of any row, because rows may
-    /// share instances.
+    /// The number of instances that poll. If rows are merged, it is the largest number of any of these rows, because
+    /// rows may share instances.
     pub instances: u64,
     /// The largest number of collections or objects that one instance polls.
     pub most_targets: u64,
@@ -172,7 +172,7 @@ impl Polling {
         }
     }
 
-    /// As [`Merge::merge`], by reference.
+    /// Like [`Merge::merge`], but takes `other` by reference.
     pub fn merge_from(&mut self, other: &Self) {
         self.reads += other.reads;
         self.pollers += other.pollers;
@@ -196,7 +196,7 @@ impl Merge for Polling {
     }
 }
 
-/// The maximum number of herds of a row that are kept in detail.
+/// The maximum number of herds whose details a row keeps.
 const MAX_HERDS: usize = 32;
 
 /// Many instances that send the same LIST at once.
@@ -209,11 +209,11 @@ pub struct Herd {
     pub from: i64,
     /// When the server received the last LIST, in microseconds since 1970.
     pub to: i64,
-    /// The cost of all LISTs of the herd, as far as it is known.
+    /// The cost of all LISTs of the herd. Unknown parts are `None`.
     pub cost: ListCost,
 }
 
-/// The cost of LISTs. The number of objects may be known even if their bytes are not.
+/// The cost of LISTs. The number of objects may be known even if the number of bytes is not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ListCost {
     /// Objects read from etcd.
@@ -279,7 +279,7 @@ impl Merge for Herds {
 }
 
 impl Herds {
-    /// As [`Merge::merge`], by reference.
+    /// Like [`Merge::merge`], but takes `other` by reference.
     pub fn merge_from(&mut self, other: &Self) {
         self.count += other.count;
         self.requests += other.requests;
@@ -363,11 +363,11 @@ pub struct Restarts {
     pub most_starts: u64,
     /// The number of informers in the largest start of that instance.
     pub informers: u64,
-    /// As `most_starts`, but assumes that watches without an end in the log ended before the next start.
+    /// Like `most_starts`, but assumes that a watch without an end in the log ended before the next start.
     pub most_unended_starts: u64,
     /// Instances with three or more starts within an hour.
     pub instances: u64,
-    /// The largest number of pods of one `ReplicaSet` that replaced each other.
+    /// The largest number of pods of one `ReplicaSet` that replaced each other within an hour.
     pub replaced_pods: u64,
     /// The largest number of watches that one instance had open at the same time.
     pub most_open: u64,

@@ -10,7 +10,7 @@ use crate::requests::Instance;
 
 /// An instance polls a collection or object if it reads it at least this many times.
 const MIN_READS: usize = 3;
-/// A median interval is meaningful from this many reads on.
+/// The minimum number of reads for a meaningful median interval.
 const MIN_READS_FOR_MEDIAN: usize = 5;
 /// The maximum spread that is recorded, in percent of the median. The median can be 0, so the ratio needs a limit.
 const MAX_SPREAD_PERCENT: u64 = 1_000;
@@ -61,7 +61,7 @@ pub(super) fn add(
     Some(usual)
 }
 
-/// Counts an instance once for each request shape of its polling. `polled` has one shape for each polled target.
+/// Counts an instance once for each request shape with which it polls. `polled` has one shape for each polled target.
 pub(super) fn add_instance(mut polled: Vec<u32>, rows: &mut ShapePatterns) {
     polled.sort_unstable();
     for same in polled.chunk_by(|a, b| a == b) {
@@ -71,7 +71,8 @@ pub(super) fn add_instance(mut polled: Vec<u32>, rows: &mut ShapePatterns) {
     }
 }
 
-/// The most frequent request shape; among equals the smallest hash, so that the result is deterministic.
+/// The most frequent request shape. If several shapes are equally frequent, the one with the smallest hash, so that
+/// the result is deterministic.
 fn usual_ask(reads: &[&TargetRead]) -> u32 {
     if reads.iter().all(|read| read.ask == reads[0].ask) {
         return reads[0].ask;

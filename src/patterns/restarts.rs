@@ -18,11 +18,12 @@ use crate::requests::{Instance, InstanceKind};
 const START: i64 = 60 * SECOND;
 /// Two informers of one collection within this time belong to the same start. In microseconds.
 const TWICE: i64 = 5 * SECOND;
-/// A process with several informers restarted only if it had no open watch for at least this time before. In
-/// microseconds. The pause of a client that only relists is shorter.
+/// In microseconds. A process with several informers restarted only if it had no open watch for at least this time
+/// before the start. The pause of a client that only relists is shorter.
 const DOWN: i64 = 3 * SECOND;
-/// As [`DOWN`], for a process with one informer, or with watches that ended at once. Such a process may be a client
-/// that only relists. Kubelets wait 10 s before the second restart of a container, so this limit is below 10 s.
+/// Like [`DOWN`], for a process with one informer, or a process whose watches mostly ended at once. Such a process
+/// may be a client that only relists. Kubelets wait 10 s before the second restart of a container, so this limit is
+/// below 10 s.
 const DOWN_IN_DOUBT: i64 = 8 * SECOND;
 /// A start must have at least this percentage of the informers in the largest start of the process.
 const FULL_PERCENT: usize = 60;
@@ -31,10 +32,11 @@ const OFTEN: u64 = 3;
 /// In microseconds. A watch counts as open only after it ran for this time. A client often opens a new watch before the
 /// server notices that the old connection is gone.
 const SETTLED: i64 = 15 * SECOND;
-/// If a `ReplicaSet` has at least this many pods within an hour, new pods replace failed ones. A node drain moves a pod
-/// only two or three times.
+/// If at least this many pods of a `ReplicaSet` start within an hour, new pods replace failed ones. A node drain
+/// moves a pod only two or three times.
 const REPLACED: u64 = 8;
-/// For each pod that runs at the same time, a `ReplicaSet` must also have at least this many pods within an hour.
+/// A second condition: the number of pods that start within an hour, divided by the number that run at the same time,
+/// is at least this.
 const REPLACED_EACH: u64 = 5;
 
 /// The start of an informer.
@@ -51,7 +53,7 @@ struct InformerBegin {
 #[derive(Debug)]
 struct StartGroup {
     from: i64,
-    /// When each began, by target.
+    /// The time at which each informer began, by target.
     targets: HashMap<usize, i64, FxBuildHasher>,
     lost: usize,
 }
@@ -116,7 +118,8 @@ impl Process {
         }));
     }
 
-    /// Adds the restarts and open watches to `rows`. Returns when the process ran; `None` if it has no informers.
+    /// Adds the restarts and open watches to `rows`. Returns the time during which the process ran; `None` if it has
+    /// no informers.
     pub(super) fn add_to(
         mut self,
         instance: &Instance<CompactString>,
@@ -131,7 +134,7 @@ impl Process {
         let first = *self.begins.first()?;
         let Starts { known, unended, informers } = self.starts();
         let most_starts = most_in_an_hour(known.into_iter());
-        // Several processes at one address may have started one after another.
+        // An address may have several processes that started one after another.
         let unended = if instance.is_one_process() { unended } else { Vec::new() };
         let most_unended_starts = most_starts.max(most_in_an_hour(unended.into_iter()));
         let asks = distinct(self.begins.iter().map(|begin| begin.ask));
@@ -182,8 +185,8 @@ impl Process {
         }
     }
 
-    /// Filters pairs of timestamp and pause, in ascending order. Returns the timestamps that have no open watch during
-    /// the pause before them.
+    /// Takes pairs of a start time and a pause, in ascending order. Returns the start times that have no open watch
+    /// during the pause before them.
     fn after_silence(
         &self,
         timestamps: impl Iterator<Item = (i64, i64)>,
@@ -262,7 +265,7 @@ pub(super) fn add_replaced_pods<'i>(
 mod tests {
     use super::*;
 
-    /// A process that begins three informers at each of these seconds. Their watches last `lived` seconds.
+    /// A process that begins three informers at each of these seconds. Each of their watches lasts `lived` seconds.
     fn process(starts: &[i64], lived: i64) -> Process {
         let mut process = Process::default();
         for target in 0..3_i64 {

@@ -10,13 +10,14 @@ use crate::ledger::InstanceHistory;
 use crate::ledger::instance_histories::RequestKind;
 use crate::requests::{Instance, InstanceKind};
 
-/// An instance without requests for less than this time may only pause between two reads. In microseconds.
+/// An instance has ended only if it sends no requests for at least this time. A shorter time may be a pause between
+/// two reads. In microseconds.
 const SILENCE: i64 = 60 * SECOND;
-/// An instance has ended if it sends no requests for this many times its longest pause.
+/// An instance has ended only if it sends no requests for at least this many times its longest pause.
 const PAUSES: i64 = 3;
-/// If at least this many instances ended, all instances of the client end.
+/// The instances of a client likely end only if at least this many of them started and ended in the log.
 const MANY: usize = 3;
-/// Up to this many pods can be one-shot jobs by their names alone.
+/// For a client with at most this many pods, the names of the pods show whether they can be one-shot jobs.
 const FEW: usize = 2;
 /// The maximum duration of a job whose end is not in the log, in microseconds.
 const LONGEST: i64 = 3_600 * SECOND;
@@ -27,7 +28,7 @@ pub enum Running {
     /// The log does not show that they end.
     #[default]
     On,
-    /// They may have ended within the log, or read only at their start.
+    /// They may have ended within the log, or they may run on and read only at their start.
     MayEnd,
     /// They start, run for a short time and end.
     LikelyEnds,
@@ -48,8 +49,8 @@ struct ObservedInstance<'l> {
 /// The names of instances that are nodes, by client.
 pub(super) type Nodes = HashMap<u64, Vec<CompactString>, FxBuildHasher>;
 
-/// Finds whether the instances of each client and product run forever or end, and which are nodes. `kinds` are LIST,
-/// WATCH and GET.
+/// Finds whether the instances of each client and product run forever or end. Also finds which instances are nodes.
+/// `kinds` are the histories of LIST, WATCH and GET.
 pub(super) fn of_clients(
     kinds: [&[InstanceHistory]; 3],
 ) -> (HashMap<(u64, u64), Running, FxBuildHasher>, Nodes) {
@@ -119,8 +120,8 @@ fn running(all: &[ObservedInstance<'_>], log: (i64, i64)) -> Running {
 }
 
 impl ObservedInstance<'_> {
-    /// Whether the instance ended before the end of the log: the time since its last request is much longer than its
-    /// pauses.
+    /// Whether the instance ended before the end of the log. Then the time since its last request is much longer than
+    /// its pauses.
     fn has_ended(&self, log_end: i64) -> bool {
         let silence = log_end - self.to;
         silence >= SILENCE

@@ -168,7 +168,8 @@ fn two_informers_of_one_pod_have_parallel_watches() {
     assert_eq!((watching.beside, watching.most_at_once, watching.doubled_instances), (4, 2, 1));
     assert_eq!(pattern(&done, LIST).informers.twice, 1);
     assert_eq!(pattern(&done, LIST).informers.starts, 2);
-    // A new watch before the server notices the end of the old connection does not count as a second informer.
+    // The second watch begins before the server notices the end of the old connection. It does not count as a watch
+    // of a second informer.
     let late = [list(0), watch(1_000, 300_000), watch(290_000, 300_000)];
     assert_eq!(pattern(&late, WATCH).watching.most_at_once, 0);
 }
@@ -252,7 +253,7 @@ fn relists_are_found_if_server_clocks_differ() {
     let done: Vec<TestRequest> = (0..5)
         .flat_map(|n| {
             let at = n * 60_000;
-            // The clock of the server that received the WATCH is late.
+            // The clock of the server that received the WATCH is behind.
             [list(at), TestRequest(at + 20, RequestKind::WatchEnded, ResponseClass::Expired, 1, 0)]
         })
         .collect();

@@ -12,22 +12,20 @@ use crate::requests::Instance;
 /// closes a watch without a timeout after 30 to 60 minutes. Many load balancers and clients close a watch after one
 /// minute, so this limit is a little longer.
 pub const SHORT: i64 = 65 * SECOND;
-/// A watch within this time after a LIST follows this LIST. In microseconds.
+/// A watch that begins within this time after a LIST follows this LIST. In microseconds.
 pub const SOON: i64 = 30 * SECOND;
 /// The time that is cut from both ends of a watch before overlaps are counted, in microseconds. A new connection often
 /// begins before the server notices that the old one is gone.
 const OVERLAP: i64 = 15 * SECOND;
 
-/// One WATCH.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Watch {
-    /// When the server received it, in microseconds since 1970.
+    /// When the server received the WATCH, in microseconds since 1970.
     pub at: i64,
     /// When the watch ended; `None` if the log has no end.
     pub end: Option<i64>,
-    /// When the watch ended. If the log has no end, the start of a later watch; see [`watches`].
+    /// When the watch ended. If the log has no end of the watch, the start of a later watch; see [`watches`].
     pub gone: Option<i64>,
-    /// The hash of its request shape.
     pub ask: u32,
     /// The class of its response.
     pub response: ResponseClass,
@@ -41,7 +39,7 @@ impl Watch {
         Self { at, end, gone: end, ask: 2, response, asks_initial_events: false }
     }
 
-    /// Whether it was served and ended within [`SHORT`].
+    /// Whether the watch was served and ended within [`SHORT`].
     #[must_use]
     pub fn is_short(&self) -> bool {
         self.response == ResponseClass::Served && self.end.is_some_and(|end| end - self.at < SHORT)
@@ -50,8 +48,8 @@ impl Watch {
 
 /// Collects the watches of one target. The entries must be in time order.
 ///
-/// A killed server writes no end. So a watch without an end is assumed to end when a later watch begins. A later watch
-/// within [`START`] does not count, because it belongs to the same start.
+/// A killed server writes no end. So kubetoll assumes that a watch without an end lasts until a later watch begins. A
+/// later watch within [`START`] does not count, because it belongs to the same start.
 #[must_use]
 pub fn watches(entries: &[HistoryEntry]) -> Vec<Watch> {
     let mut watches: Vec<Watch> = entries
@@ -127,7 +125,7 @@ fn beside(watches: &[Watch], log_end: i64) -> (u64, u64) {
     // An end sorts before a start at the same time.
     edges.sort_unstable();
     let (mut running, mut doubled, mut most) = (0_u64, vec![false; watches.len()], 0);
-    // The XOR of the indexes of all open watches. If one watch is open, it is the index of this watch.
+    // The XOR of the indexes of all open watches. If exactly one watch is open, this is the index of that watch.
     let mut which = 0;
     for (_, begins, index) in edges {
         if begins {

@@ -52,7 +52,8 @@ impl<'w, 'c, 'b> BlockReader<'w, 'c, 'b> {
             });
             return;
         }
-        // The first record may have completed a partial line.
+        // The first record may have completed a partial line, so its outcome may differ from the outcome of its
+        // repeats.
         let mut outcomes = self.outcomes_of(&run.nth(1));
         match outcomes.pop().filter(|_| outcomes.is_empty()).flatten() {
             // If a partial line is open, each of the records would extend it, so they must be read one by one.
@@ -102,7 +103,7 @@ impl<'w, 'c, 'b> BlockReader<'w, 'c, 'b> {
         }
     }
 
-    /// Passes on the records that are still pending.
+    /// Ends the block. Reads the RequestReceived lines that still wait, and counts all pending events.
     pub fn finish(&mut self) {
         self.give_up_partial_lines();
         for record in self.pending.take_unpaired() {
@@ -112,7 +113,8 @@ impl<'w, 'c, 'b> BlockReader<'w, 'c, 'b> {
         self.flush();
     }
 
-    /// Reads a record that is not a pending RequestReceived line. Returns false for an event that joins the batch.
+    /// Reads a record now, without waiting for a later event of its request. Returns false for an event that joins
+    /// the batch.
     fn read(&mut self, record: &Record<'b>) -> bool {
         let Self { decoder, counting, place, pending, batch, .. } = self;
         let is_event = decoder.locate(*record, batch, &mut |outcome, layers| {
@@ -144,7 +146,8 @@ impl<'w, 'c, 'b> BlockReader<'w, 'c, 'b> {
     fn skip_long(&mut self, record: &Record<'b>) {
         self.give_up_partial_lines();
         let block = self.block;
-        // Count the line feed as input does for skipped lines, so that the end of a block does not change the count.
+        // Count the line feed too, as the input module does for skipped lines. Otherwise the count would depend on
+        // where a block ends.
         let end = record.offset - block.offset + record.bytes.len() as u64;
         let has_feed = record.kind == RecordKind::Line
             && block.bytes.get(usize::try_from(end).unwrap_or(usize::MAX)) == Some(&b'\n');

@@ -23,20 +23,20 @@ use crate::requests::{Classifier, Grouping, Request, is_same_moment, request_has
 /// Servers of 1.25 to 1.33 write this many lines for a request.
 const LINES_PER_REQUEST: usize = 2;
 
-/// The state with which a worker counts.
+/// The state of a worker, except its decoder.
 #[derive(Debug)]
 pub(super) struct Counting<'a> {
     pub(super) pass: &'a Pass<'a>,
     pub(super) shared: &'a Shared<'a>,
     pub(super) counted: Counted,
-    /// Counts of the current block's source.
+    /// The counts of the source of the current block.
     source: SourceCounts,
     classifier: Classifier,
     /// Counts requests of audit logs.
     audit: Counter<'a>,
     /// Counts requests of access logs.
     access: Counter<'a>,
-    /// Groups requests by a property. `None` if the user did not ask for it.
+    /// Groups requests by a property. `None` if the user did not ask for groups.
     grouping: Option<Grouping>,
 }
 
@@ -81,7 +81,8 @@ impl<'a> Counting<'a> {
         counted
     }
 
-    /// Whether the pass counts lines that are not events. Only one pass may count them.
+    /// Whether this pass counts bytes, lines, and records that are not events. Only one pass over the sources may
+    /// count them.
     fn is_count(&self) -> bool {
         matches!(self.pass, Pass::Count | Pass::Etcd)
     }
@@ -218,7 +219,7 @@ impl<'a> Counting<'a> {
         match pass {
             Pass::Join(_) | Pass::Etcd => {}
             Pass::Index(index) => {
-                // The row that counts the end of a request is the row of the request.
+                // A request belongs to the row that counts its end.
                 if !event.audit_id.is_empty() && stage != Stage::RequestReceived {
                     let mut request = classifier.event(event, stage, place);
                     request.version_index = shared.timeline.version_index(place.source, request.received);
@@ -310,13 +311,14 @@ impl<'a> Counting<'a> {
     /// Counts the lines with one audit ID, client, verb, URI and status.
     ///
     /// Servers write at most two different lines for a request. If there are more, a client chose the audit ID or a
-    /// tool masked it. Then lines belong to one request only if the same start time follows from them.
+    /// tool masked it. Then lines belong to one request only if their start times are almost equal; see
+    /// [`PendingAccessLine::began`].
     pub fn settle(&mut self, print: u64, mut lines: Vec<PendingAccessLine>) {
         lines.sort_by(|one, other| one.rank().cmp(&other.rank()));
         let mut contents = HashSet::new();
         let differ: Vec<bool> = lines.iter().map(|pending| contents.insert(pending.content())).collect();
         let is_one = contents.len() <= LINES_PER_REQUEST;
-        // Only one of the two lines may hold the API Priority and Fairness fields.
+        // If only one of the two lines has API Priority and Fairness fields, keep them.
         for at in (1..lines.len()).rev() {
             let (before, after) = lines.split_at_mut(at);
             if let (Some(first), Some(second)) = (before.last_mut(), after.first_mut())
@@ -350,7 +352,8 @@ impl<'a> Counting<'a> {
         index.note(request_hash(&line.audit_id, &line.uri), row, result, true);
     }
 
-    /// Records the evidence of a line, whether it counts or not.
+    /// Records what a line shows, such as its receive time and version evidence. Does so even if the line does not
+    /// count as a request.
     fn note_access(
         &mut self,
         line: &AccessLine<'_>,
@@ -396,8 +399,8 @@ impl<'a> Counting<'a> {
         let hash = (!line.audit_id.is_empty()).then(|| request_hash(&line.audit_id, &line.uri));
         match hash.and_then(|hash| index.audited(hash, RequestResult::from_request(&request))) {
             Some(row) if is_new => {
-                // A line that the filter excludes was counted as filtered. But it still contains facts about a request
-                // of the audit log.
+                // The filter may exclude this line, and the line was counted as filtered. But the line still contains
+                // facts about a request of the audit log.
                 let wanted = settings.filter.is_empty() || settings.filter.pass(&request);
                 counted.ledger.input.joined += u64::from(wanted);
                 if let Some(apf) = &line.apf {
@@ -412,7 +415,8 @@ impl<'a> Counting<'a> {
     }
 }
 
-/// Sets the server version of a request and records the version evidence in the request.
+/// Records the receive time and the version evidence of a request in the ledger. Sets the version index of the
+/// request.
 fn date(request: &mut Request<'_>, shared: &Shared<'_>, ledger: &mut Ledger) {
     let source = request.place.source;
     if let Some(received) = request.received {
@@ -446,7 +450,7 @@ impl Uncounted {
     }
 }
 
-/// Converts the outcome for a line in etcd's log that another program wrote.
+/// Converts the outcome of a line in etcd's log. A line that another program wrote becomes a foreign record.
 fn beside_etcd(outcome: Outcome<'_>) -> Outcome<'_> {
     match outcome {
         Outcome::Event(..) | Outcome::Skip(SkipReason::NotAnEvent, _) => Outcome::Foreign(Foreign::Json),

@@ -1,5 +1,5 @@
-//! Reads sources for commands that write records instead of counting them. Workers read blocks in parallel. Their
-//! results are taken in the order of the sources and of their records.
+//! Reads sources for commands that write records instead of counting them. Workers read blocks in parallel. The
+//! command gets their results in the order of the sources and records.
 
 use std::io;
 use std::sync::Arc;
@@ -19,9 +19,9 @@ struct Lane<'w, W> {
     block: Block,
 }
 
-/// Passes each record of the sources to a worker, one block at a time. Then passes the workers to `take`, in the order
-/// of the sources and of their blocks. Returns the sources that could not be read to the end, with the last line that
-/// was read.
+/// Passes each record of the sources to `read`, together with a worker. Each worker reads one block at a time. Then
+/// passes the workers to `take`, in the order of the sources and of their blocks. Returns the sources that could not
+/// be read to the end, each with the line at which the readable part ends.
 ///
 /// # Errors
 /// The first error of `take`.

@@ -1,4 +1,4 @@
-//! Wires the stages from sources to a ledger.
+//! Runs all steps from sources to a ledger: reading, decoding, classifying and counting.
 
 mod block_reader;
 mod counting;

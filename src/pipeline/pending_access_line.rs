@@ -5,8 +5,8 @@ use crate::input::SourcePosition;
 
 /// The maximum memory for lines that wait, in bytes.
 const ROOM: usize = 1 << 25;
-/// The maximum memory for each worker, in bytes, if there are many workers. It is enough for the lines of some blocks,
-/// because another worker may be that far ahead.
+/// The maximum memory for lines that wait, in bytes for each worker, if there are many workers. One worker may be
+/// some blocks ahead of another. This is enough memory for the lines of these blocks.
 const ROOM_PER_WORKER: usize = 1 << 22;
 
 /// All time zone offsets are multiples of this, in microseconds.
@@ -25,13 +25,14 @@ pub(super) struct PendingAccessLine {
 }
 
 impl PendingAccessLine {
-    /// The order in which the lines of a request are considered. Two lines compare equal only if they count equally.
+    /// The sort key of the lines of a request. The line with the smallest key counts. If two keys are equal, it does
+    /// not matter which line counts.
     pub fn rank(&self) -> (Option<i64>, Option<u64>, SourcePosition, Option<&Apf<'static>>) {
         (self.logged_at, self.line.latency_micros, self.place, self.line.apf.as_ref())
     }
 
-    /// The start time of the request, in microseconds since 1970. It is the same for both lines of a request: a line
-    /// that is written one second later has one second more latency.
+    /// The start time of the request, in microseconds since 1970. Both lines of a request have almost the same start
+    /// time: a line that is written one second later has one second more latency.
     pub fn began(&self) -> Option<i64> {
         let latency = self.line.latency_micros.and_then(|micros| i64::try_from(micros).ok()).unwrap_or(0);
         self.logged_at.and_then(|logged_at| logged_at.checked_sub(latency))

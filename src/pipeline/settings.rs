@@ -10,15 +10,15 @@ use crate::requests::grouping::RequestProperty;
 pub struct Settings {
     /// The number of workers.
     pub threads: usize,
-    /// Longer records, in bytes, are skipped.
+    /// The maximum size of a record, in bytes. Longer records are skipped.
     pub max_record: usize,
     /// Selects the requests to count.
     pub filter: Filter,
-    /// The envelopes of all records. `None` detects the envelopes of each record.
+    /// The envelopes around each event. If `None`, kubetoll detects the envelopes of each record.
     pub format: Option<Layers>,
     /// How duplicate events are detected.
     pub dedup: Dedup,
-    /// Whether to keep the order of requests, to find patterns over time.
+    /// Whether to keep the history of each client instance, to find patterns over time.
     pub patterns: bool,
     /// The year of klog lines, because these lines contain no year.
     pub year: Option<i32>,

@@ -37,8 +37,9 @@ impl<'a> Shared<'a> {
         Self { settings, is_filtered, timeline, sources, deduplicator, prints, pending_groups, audit, access }
     }
 
-    /// Records the ResponseStarted event of a counted request and sets [`Request::begins_again`] if it is the second. The two
-    /// events have different timestamps, so neither is a duplicate of the other.
+    /// Records the ResponseStarted event of a counted long-running request. If it is the second such event of the
+    /// request, sets [`Request::begins_again`]. The timestamps of both events differ, so neither is a duplicate of
+    /// the other.
     pub(super) fn note_start(&self, event: &Event<'_>, request: &mut Request<'_>, disposition: Disposition) {
         if request.stage == Stage::ResponseStarted
             && request.spec.long_running
@@ -49,8 +50,8 @@ impl<'a> Shared<'a> {
         }
     }
 
-    /// Whether each event is new, not a duplicate. All events have the receive time `at`. `prints` computes their
-    /// hashes.
+    /// Whether each event is new: true for a new event, false for a duplicate. All events have the receive time `at`.
+    /// `prints` computes the hashes of the events.
     pub(super) fn are_new<const N: usize>(&self, at: i64, prints: impl FnOnce() -> [u64; N]) -> [bool; N] {
         if self.settings.dedup == Dedup::Off {
             [true; N]

@@ -1,5 +1,5 @@
-//! Finds evidence of the server's version in a request. A few comparisons are enough for most requests, because they
-//! contain none.
+//! Finds evidence of the server's version in a request. Most requests contain no evidence, and a few comparisons are
+//! enough to detect that.
 
 use crate::apiserver::Target;
 use crate::apiserver::options::{Page, ResourceVersionMatch};
@@ -57,7 +57,7 @@ pub fn claims(request: &Request<'_>, mut claim: impl FnMut(Claim)) {
     }
 }
 
-/// The evidence in the response to a valid WATCH with `sendInitialEvents`.
+/// The sign that follows from the response to a valid WATCH with `sendInitialEvents`.
 fn initial_events(request: &Request<'_>, status: u16) -> Option<Sign> {
     let shape = request.shape();
     let options = &shape.options;

@@ -40,7 +40,7 @@ impl<'a> Worker<'a> {
         Counting::sum(workers.into_iter().map(|worker| worker.counting).collect())
     }
 
-    /// Counts a block.
+    /// Counts the records of a block.
     pub fn read(&mut self, block: &Block) {
         let Self { decoder, counting } = self;
         counting.begin(block);

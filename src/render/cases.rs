@@ -14,39 +14,39 @@ use super::table::{NARROW, limited};
 use crate::report::summary_rows::{SummaryContent, SummaryRow, shown_cases, summary_rows, without_finding};
 use crate::report::v1::{Case, Client, Load, Report};
 
-/// Least table width for a column of rules.
+/// The minimum table width at which rules have their own column.
 const WIDE: usize = 140;
-/// Largest table width.
+/// The maximum table width.
 const WIDEST: usize = 170;
-/// Largest width of the column. A wider one would only stretch the table.
+/// The maximum width of the client column. A wider column would only stretch the table.
 const CLIENT: usize = 26;
 const CLIENT_WIDE: usize = 36;
 const WHAT_WIDE: usize = 72;
-/// Least width of the column that says what clients do. Other columns are dropped first.
+/// The minimum width of the column that says what clients do. Other columns are dropped to keep this width.
 const WHAT: usize = 34;
-/// Least width of the client column, used if the text beside it has no room otherwise.
+/// The minimum width of the client column. The column shrinks to this width if the text beside it would be cut.
 const CLIENT_LEAST: usize = 16;
-/// By how many characters the client column shrinks at a time.
+/// The number of characters by which the client column shrinks at a time.
 const STEP: usize = 2;
-/// Longest resource name after its API group was removed.
+/// The maximum length of a resource name without its API group.
 const RESOURCE: usize = 24;
-/// Most lines for what a client does, and for its fix.
+/// The maximum number of lines for what a client does, and for its fix.
 const LINES: usize = 2;
-/// Most rules in their column.
+/// The maximum number of rules that a case shows.
 const TAGS: usize = 3;
-/// How many clients get a row if no case has a client.
+/// The number of clients that get a row if no case has a client.
 const COSTLIEST: usize = 5;
-/// How many clients without a finding are named.
+/// The maximum number of clients without a finding that are named.
 const NAMED: usize = 3;
-/// Most columns for names of clients without a finding, in a format without a width.
+/// The maximum width for the names of clients without a finding, in a format without a table width.
 const REST_TEXT: usize = 200;
-/// The end of two lines: on clients without a finding, and on other requests of clients with one.
+/// The end of the summary line for clients without a finding.
 const NO_FINDING: &str = ": no finding";
 const OTHER_REQUESTS: &str = "other requests of clients with a finding";
 /// The page's name for the clients of the control plane.
 pub(super) const CONTROL_PLANE: &str = "control plane";
-/// Largest rounding correction of the summary line, in tenths of a percent. With hundreds of rows the correction would
-/// be larger, and the line wrong.
+/// The maximum rounding correction of a summary line, in tenths of a percent. With hundreds of rows, the correction
+/// would be larger, and the line would be wrong.
 const MOST_ROUNDING: i64 = 10;
 
 /// A row for one case or client, or a summary line for many.
@@ -65,7 +65,7 @@ struct TableRow<'r> {
     load: Option<Load>,
     fix: String,
     rules: &'r [String],
-    /// The resource that the sentence names. Its name is shortened before the sentence is cut.
+    /// The resource that the sentence names. The resource's name is shortened before the sentence is cut.
     resource: Option<&'r str>,
 }
 
@@ -83,7 +83,7 @@ impl TableRow<'_> {
         fitting(text, width, most).or_else(short)
     }
 
-    /// The text without the resource's API group. The second text also has a long resource name cut.
+    /// Returns two texts without the resource's API group. In the second text, a long resource name is also cut.
     fn without_group(&self, text: &str) -> Option<[String; 2]> {
         let resource = escaped(self.resource?);
         let name = resource.split('/').next().filter(|name| !name.is_empty())?;
@@ -104,7 +104,7 @@ fn fitting(text: &str, width: usize, most: usize) -> Option<Vec<String>> {
 struct SummaryNames {
     /// Each name with the number of clients that share it.
     names: Vec<(String, usize)>,
-    /// Most names to show.
+    /// The maximum number of names to show.
     named: usize,
     /// The end of the line.
     end: &'static str,
@@ -124,7 +124,7 @@ struct Columns {
     width: usize,
 }
 
-/// The lines of the table without line feeds. There are at most `room` lines if cutting what clients do is enough.
+/// The lines of the table without line feeds. Long texts are cut to keep the table within `room` lines, if possible.
 pub(super) fn table(report: &Report, top: usize, width: usize, room: usize) -> Vec<String> {
     let mut rows = rows(report, top);
     if rows.is_empty() {
@@ -158,7 +158,7 @@ pub(super) fn least_lines(report: &Report, top: usize) -> usize {
     least(&rows(report, top))
 }
 
-/// Lines for these rows and their heading, with one line for what each client does.
+/// The number of lines for these rows and their heading, with one line for what each client does.
 fn least(rows: &[TableRow<'_>]) -> usize {
     let lines: usize = rows.iter().map(|row| 1 + usize::from(!row.fix.is_empty())).sum();
     if rows.is_empty() { 0 } else { lines + 1 }
@@ -212,7 +212,7 @@ fn of_client(client: &Client) -> TableRow<'_> {
     }
 }
 
-/// What etcd had to do for a client.
+/// Describes a client's reads from etcd, its writes, and its ignored limits.
 fn work(client: &Client) -> String {
     let counts = &client.counts;
     let of = |number: u64, noun: &str| (number > 0).then(|| counted(number, noun));
@@ -273,7 +273,7 @@ fn more_cases(cases: &[Case]) -> String {
     format!("{} more {noun} ({}{})", count(cases.len() as u64), ranks(cases), severities(cases))
 }
 
-/// `: 1 error, 2 warnings`. Empty if all cases have the same severity.
+/// Formats the number of cases by severity: `: 1 error, 2 warnings`. Empty if all cases have the same severity.
 fn severities(cases: &[Case]) -> String {
     let of = |severity: &str| cases.iter().filter(|case| case.severity == severity).count() as u64;
     let parts: Vec<String> = [("error", "error"), ("warning", "warning"), ("info", "case for information")]
@@ -290,7 +290,7 @@ fn clients_of(cases: &[Case]) -> Vec<String> {
     cases.iter().map(name).filter(|name| seen.insert(name.clone())).collect()
 }
 
-/// `8–12`.
+/// Formats the range of the cases' ranks: `8–12`.
 fn ranks(cases: &[Case]) -> String {
     match cases {
         [] => String::new(),

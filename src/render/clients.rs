@@ -100,8 +100,8 @@ fn columns(wide: bool, narrow: bool, priced: bool) -> Vec<(&'static str, bool)> 
     columns
 }
 
-/// Splits the clients into those with their own row and those without. The first `top` clients get a row. The next
-/// clients get one, too, if their cost is only a lower bound, up to `2 * top` rows.
+/// Splits the clients into those with their own row and those without. The first `top` clients get a row. Other
+/// clients get a row if their cost is only a lower bound, up to `2 * top` rows.
 fn shown(clients: &[Client], top: usize) -> (Vec<&Client>, Vec<&Client>) {
     let (mut shown, mut others) = (Vec::new(), Vec::new());
     for (at, client) in clients.iter().enumerate() {

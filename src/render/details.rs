@@ -30,7 +30,7 @@ pub const ALL: &str = "\0";
 pub enum Details {
     /// All cases, and the parts that the page omits.
     All,
-    /// Only these cases and clients; the text is the whole value: a client's name may contain a comma.
+    /// Only these cases and clients. The text is the whole value, because a client's name may contain a comma.
     Of(Vec<Wanted>, String),
 }
 
@@ -74,7 +74,7 @@ impl FromStr for Details {
     }
 }
 
-/// The cases of `3`, `1-3` or `1–3` (the page prints ranges so). `None` for a name.
+/// Parses case numbers: `3`, `1-3` or `1–3`. The page prints ranges with `–`. `None` for a name.
 fn numbers(text: &str) -> Option<Result<Wanted, String>> {
     let (first, last) = text.split_once(['-', '–']).unwrap_or((text, text));
     let (first, last) = (first.trim(), last.trim());
@@ -324,7 +324,7 @@ fn rule(findings: &[&Finding], printed: &mut Printed, width: usize) -> String {
         page.push_str(&line(finding, width));
         for (title, line) in facts::what_and_why(finding) {
             let text = line.plain();
-            // Two clients may have equal numbers, and each client needs its own.
+            // Two clients may have equal numbers, and each client needs its own line.
             let client = finding.client.as_deref().filter(|_| OF_CLIENT.contains(&title));
             if printed.is_new(title, &format!("{} {text}", client.unwrap_or_default())) {
                 page.push_str(&titled(title, &text, width));
@@ -391,7 +391,7 @@ fn members_more(case: &Case) -> u64 {
     case.members.count.saturating_sub(case.members.worst.len() as u64)
 }
 
-/// A line for copying: never broken, however long it is.
+/// A line for copying. It is never broken, however long it is.
 fn copied(title: &str, text: &str) -> String {
     format!("  {DIM}{title:<14}{DIM:#}{text}\n")
 }

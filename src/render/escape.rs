@@ -54,9 +54,9 @@ fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Removes CI commands from text for a job's log. GitHub's runner reads `::` at the start of a line as a command. The
-/// runners of GitHub and Azure also read `##[` and `##vso[` as a command, at any position. The inserted escape is
-/// visible.
+/// Escapes CI commands in a text for a job's log. GitHub's runner reads `::` at the start of a line as a command. The
+/// runners of GitHub and Azure also read `##[` and `##vso[` as a command, at any position. The escape is visible in
+/// the text.
 ///
 /// Source: actions/runner `ActionCommand.cs`, microsoft/azure-pipelines-agent `Command.cs`.
 #[must_use]

@@ -114,8 +114,8 @@ fn losses(log: &EtcdLog) -> Vec<Line> {
     lines
 }
 
-/// For each resource: describes the worst collection reads and the clients that may have sent them. Returns titles and
-/// lines.
+/// For each resource: describes the worst collection reads and the clients that may have caused them. Returns titles
+/// and lines.
 pub(super) fn details(log: &EtcdLog) -> Vec<(&'static str, Line)> {
     let mut lines = Vec::new();
     if log.requests.iter().take(SHOWN).any(|one| one.servers_own) {

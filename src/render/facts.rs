@@ -1,4 +1,4 @@
-//! The lines of a finding and the report's verdict, which each format shows in its own way.
+//! The lines of a finding, and the report's summary. Each format shows them in its own way.
 
 use serde_json::Value;
 
@@ -78,7 +78,7 @@ fn identity(who: &Who, finding: &Finding) -> Line {
     named(line, &who.nodes, "node")
 }
 
-/// Appends the count of the names and a few of them.
+/// Appends the number of names, and a few of the names.
 fn named(line: Line, named: &Named, noun: &str) -> Line {
     if named.count == 0 {
         return line;

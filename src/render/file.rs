@@ -9,7 +9,8 @@ use crate::files::partial::Partial;
 pub(crate) enum Draft {
     /// A temporary file beside `path`, renamed to `path` at the end.
     New { file: Partial, path: PathBuf },
-    /// A pipe or a device. Renaming a file to its path would replace it.
+    /// A pipe or a device. It is written directly, because renaming a file to its path would replace the pipe or
+    /// device.
     Through(File),
 }
 

@@ -45,7 +45,7 @@ fn read(input: &Input) -> Vec<String> {
         _ => String::new(),
     };
     lines.push(format!("{}{open}{unfinished}{span}", counted(input.requests, "request")));
-    // The default format is not worth a mention.
+    // The default format needs no mention.
     if input.formats.keys().any(|format| format != "audit") {
         lines.push(format!("read as {}", by_name(&input.formats)));
     }
@@ -145,7 +145,7 @@ fn not_read(input: &Input, unknown: fn(&[UnknownFiles]) -> Vec<String>) -> Vec<S
     lines
 }
 
-/// Returns a line for each kind of file without audit events: the number of files, and how to read them.
+/// Returns a line for each kind of file without audit events. The line has the number of files, and how to read them.
 #[must_use]
 pub fn unknown(kinds: &[UnknownFiles]) -> Vec<String> {
     let mut lines: Vec<String> = kinds.iter().take(NAMED_KINDS).map(unknown_line).collect();

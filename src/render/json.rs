@@ -14,8 +14,8 @@ use crate::report::v1::{Case, Client, Finding};
 
 /// The number of bytes that are buffered before a write.
 const BUFFER: usize = 1 << 16;
-/// The depth up to which objects and arrays are indented: the report, its lists, the entries of these lists, and the
-/// lists in the entries.
+/// The depth up to which objects and arrays are indented. These are the report, its lists, the entries of these
+/// lists, and the lists in the entries.
 const INDENTED: usize = 4;
 /// The number of request shapes or findings that a thread formats at once, about 150 kB.
 const TOGETHER: usize = 64;

@@ -11,7 +11,7 @@ const OF_PACKAGE: &str = env!("CARGO_PKG_REPOSITORY");
 /// The page on audit logs in the Kubernetes documentation, used if no repository is known.
 const AUDITING: &str = "https://kubernetes.io/docs/tasks/debug/debug-cluster/audit/";
 
-/// Returns the URL of kubetoll's repository, else of [`AUDITING`].
+/// Returns the URL of kubetoll's repository, else [`AUDITING`].
 pub(super) fn about() -> String {
     repository(GIVEN, OF_PACKAGE).unwrap_or_else(|| AUDITING.to_owned())
 }

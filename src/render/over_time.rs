@@ -18,7 +18,7 @@ const NAMED: usize = 3;
 /// necessary, the words go to the next line.
 const MOST_COLUMNS: usize = 100;
 const FEWEST_COLUMNS: usize = 40;
-/// The number of columns for the words on a column's width.
+/// The number of characters for the words that show how many minutes a sparkline's column covers.
 const STEP_ROOM: usize = "; 1440 minutes a column".len();
 /// One day in minutes.
 const DAY: u32 = 24 * 60;
@@ -89,7 +89,7 @@ impl<'r> OverTime<'r> {
             }
         };
         let outside = if is_cut { series.outside((first, last)) } else { 0 };
-        // Two columns or only zeros show nothing. Then only the peak is worth a line.
+        // A sparkline of two columns or of only zeros shows nothing. So return only the peak.
         if last.saturating_sub(first) < 2 || (is_cut && series.columns((first, last), 1).0 == [0]) {
             return Some(Line::default().text(peak));
         }
@@ -123,7 +123,8 @@ impl Series {
         outside.map(|(_, count)| count).sum()
     }
 
-    /// Returns the highest number of requests a minute for each of at most `room` columns, and the minutes of a column.
+    /// Returns the highest number of requests per minute for each column. Also returns the number of minutes of a
+    /// column. `room` limits the number of columns.
     fn columns(&self, (first, last): (u32, u32), room: usize) -> (Vec<u64>, u32) {
         let most = u64::try_from(room.clamp(FEWEST_COLUMNS, MOST_COLUMNS)).unwrap_or(1);
         let (first, end) = (u64::from(first), u64::from(last) + 1);

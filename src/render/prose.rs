@@ -9,7 +9,6 @@ pub(super) enum Span {
     Code(String),
 }
 
-/// A line of spans.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Line(pub(super) Vec<Span>);
 

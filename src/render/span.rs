@@ -1,5 +1,5 @@
-//! The range of minutes to draw, which has nearly all requests. Without this limit, one event from a clock that is
-//! wrong by years would squeeze all other events into one column.
+//! The range of minutes to draw, which has nearly all requests. Otherwise, one event with a time that is wrong by
+//! years would leave a single column for all others.
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;

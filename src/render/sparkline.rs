@@ -1,4 +1,5 @@
-//! Draws numbers as a line of block characters. It is own code, because the crates for it are from 2015 and 2019.
+//! Draws numbers as a line of block characters. kubetoll has its own code for this, because the crates for it are
+//! from 2015 and 2019.
 
 /// The lowest block is for zero only, so that zero and small numbers look different.
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];

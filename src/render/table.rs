@@ -70,8 +70,8 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// Wraps a text into lines of at most `width` columns. The lines begin with `indent`, except for the first one. It
-/// begins with `first`, which must be as wide as `indent`.
+/// Wraps a text into lines of at most `width` columns. The first line begins with `first`, the other lines with
+/// `indent`. Both must have the same width.
 pub(super) fn wrapped(first: &str, indent: &str, text: &str, width: usize) -> String {
     let room = width.saturating_sub(columns_of(indent)).max(20);
     let mut out = String::new();

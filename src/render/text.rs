@@ -7,12 +7,12 @@ use super::table::{joined, limited, table, titled, wrapped};
 use super::{cases, client_detail, clients, cost, etcd_log, facts, head, traces};
 use crate::report::v1::{Client, EtcdLog, Report};
 
-/// How many cases are shown, in which width, with which details.
+/// How many cases are shown, with which width and which details.
 #[derive(Debug)]
 pub struct View<'r> {
-    /// Most cases in the table.
+    /// The maximum number of cases in the table.
     pub top: usize,
-    /// Most characters in a line.
+    /// The maximum number of characters in a line.
     pub width: usize,
     /// Details after the page.
     pub details: Option<Chosen<'r>>,
@@ -20,13 +20,13 @@ pub struct View<'r> {
 
 /// The default for `top`.
 pub const TOP: usize = 10;
-/// Most lines of a page with up to [`TOP`] cases. More cases take more lines.
+/// The maximum number of lines of a page with up to [`TOP`] cases. More cases take more lines.
 const LINES: usize = 40;
-/// Most lines of a case.
+/// The maximum number of lines of a case.
 const CASE_LINES: usize = 3;
-/// Lines on etcd's own log.
+/// The number of lines on etcd's own log.
 const ETCD_LINES: usize = 2;
-/// How many clients have their request shapes shown.
+/// The maximum number of clients whose request shapes are shown.
 const DETAILED_CLIENTS: usize = 3;
 /// Renders the report. Text from clients is escaped; colors are the only control sequences.
 #[must_use]

@@ -23,7 +23,8 @@ const STALE_OR_LESS: &str = "If data that is seconds old is enough, send resourc
 pub enum ClientRole {
     /// The client lists the pods of one node.
     NodeAgent,
-    /// Any other client. [`Job`] shows how likely the client is a one-shot job, which gains nothing from a WATCH.
+    /// Any other client. [`Job`] shows how likely the client is a one-shot job. Such a job gains nothing from a
+    /// WATCH.
     Client(Job),
 }
 

@@ -83,14 +83,14 @@ fn does(case: &Case, lead: &v1::Finding) -> String {
 }
 
 /// Returns the message of the leading finding. For several members, that is the worst member's message. For a case on
-/// the log itself, returns the whole first sentence, because it compares numbers.
+/// the log itself, returns the whole first sentence, because that sentence compares numbers.
 fn what(case: &Case, message: &str) -> String {
     let message = if case.client.is_none() && case.clients.is_empty() {
         first_step(message).trim_end_matches('.').to_owned()
     } else {
         short(message)
     };
-    // If the finding is on the sum of all members, its message already has the number of members and their sum.
+    // If the finding is on the sum of all members, its message already has these numbers.
     if case.clients.len() < 2 || case.is_on_sum {
         return match case.resources {
             0 | 1 => message,
@@ -106,7 +106,8 @@ fn what(case: &Case, message: &str) -> String {
     format!("{message}; {others} the same, {} requests in all", count(case.requests))
 }
 
-/// Removes parentheses at the start of a message without its client. They hold the client's product.
+/// Removes the note in parentheses at the start of a message whose client name was removed. The note has the client's
+/// product.
 fn without_note(text: &str) -> &str {
     let note = text.strip_prefix('(').and_then(|rest| rest.split_once(") "));
     note.map_or(text, |(_, rest)| rest)
@@ -121,7 +122,7 @@ fn other_resources(case: &Case) -> String {
     }
 }
 
-/// Returns the message up to its first semicolon, without parentheses.
+/// Returns the message up to its first semicolon, without text in parentheses.
 fn short(message: &str) -> String {
     let mut short = String::with_capacity(message.len());
     let (mut depth, mut before) = (0_u32, ' ');

@@ -1,20 +1,20 @@
 //! Groups findings with one cause into cases.
 //!
-//! Findings of one client are one case if most requests of the smaller finding also belong to the other finding. They
-//! are also one case if both are on the same kind of requests, for the same resource, by the same product. A rule
-//! that judges a whole client matches all its requests. Its finding joins another finding only if each has most of
-//! the other's requests.
+//! Two findings of one client become one case if most requests of the smaller finding also belong to the other. They
+//! also become one case if their product, resource and kind of requests are the same. A rule that judges a whole
+//! client matches all requests of the client. The finding of such a rule joins another finding only if the two share
+//! most requests of the larger one.
 //!
-//! Findings on the log itself (KT9…) are not about what a client does, for example verdicts that the server's own
-//! measurements contradict. The findings of one such rule are one case for all clients.
+//! Findings of the rules KT9… are on the log itself and not on what a client does. For example, the server's own
+//! measurements contradict verdicts. The findings of one such rule become one case for all clients.
 //!
-//! Crash loops and backup runs cause many findings, which are one case. A crash loop repeats a client's discovery,
-//! LISTs and watches. A run of a backup tool reads one resource after the other. The findings must be on the same
-//! product.
+//! A crash loop or a backup run causes many findings, which become one case. A crash loop repeats a client's
+//! discovery, LISTs and watches. A run of a backup tool reads one resource after the other. All findings of such a
+//! case must be on the same product.
 //!
-//! Cases of several clients are one case if the clients run the same program and do the same: see
-//! [`ProgramActivity`]. A rule may also judge all clients of a program together. Its finding on their sum leads the
-//! case. Its severity is the severity of the case if it is worse than those of the single clients.
+//! Cases of several clients become one case if the clients run the same program and do the same: see
+//! [`ProgramActivity`]. A rule may also judge all clients of a program together. Its finding on the sum of the
+//! clients joins the case. The worst finding leads the case and sets its severity.
 
 mod case;
 mod causes;
@@ -35,7 +35,7 @@ use crate::rules::hits::HitRef;
 use crate::rules::programs::{self, ProgramName};
 use crate::rules::sources::ClientSource;
 
-/// Limit of the members that a case names.
+/// The maximum number of members that a case names.
 const MAX_NAMED: usize = 3;
 
 /// A program and its action. Clients with equal values belong to one case.
@@ -45,7 +45,6 @@ struct ProgramActivity {
     action: ProgramAction,
 }
 
-/// The action of a program.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum ProgramAction {
     Requests {
@@ -55,7 +54,7 @@ enum ProgramAction {
         scope: Option<Scope>,
         is_refused: bool,
     },
-    /// A run of a job, which reads one resource after the other, or views of any resources.
+    /// A job's run that reads one resource after the other, or views of any resources.
     Run,
     /// The finding of a rule that judges all requests of a client. The value is the rule's id.
     WholeClient(String),
@@ -116,7 +115,8 @@ fn order<'c>(case: &'c Case, hits: &[HitRef<'_, '_>]) -> impl Ord + use<'c> {
     (Reverse((case.severity, case.load.amount, case.requests)), &case.client, member, &case.resource, lead)
 }
 
-/// Counts the load of each request only for its first case, so the loads of all cases sum to at most the total load.
+/// Counts the load of each request only for its first case. Thus the loads of all cases sum to at most the total
+/// load.
 fn share_out(cases: &mut [(Case, Vec<&RowFacts<'_>>)], judged_clients: &JudgedClients) {
     let mut taken: HashSet<*const RowFacts<'_>> = HashSet::new();
     for (case, rows) in cases {
@@ -154,7 +154,7 @@ fn on_input(at: usize, hit: &HitRef<'_, '_>) -> Case {
     }
 }
 
-/// Adds each finding on a whole program to the case with most of its requests.
+/// Adds each finding on a whole program to the case that has most of the finding's requests.
 fn join_sums<'h, 'r>(
     on_sums: &[usize],
     hits: &'h [HitRef<'h, 'r>],
@@ -223,7 +223,7 @@ fn program(
     Some(ProgramActivity { name, action })
 }
 
-/// Builds the case of causes that share a program, or of a single cause.
+/// Builds a case from causes that share a program, or from a single cause.
 fn case<'r>(
     mut causes: Vec<Cause<'_, 'r>>,
     hits: &[HitRef<'_, '_>],
@@ -241,7 +241,7 @@ fn case<'r>(
     let findings: Vec<usize> = causes.iter().flat_map(|cause| cause.hits.iter().copied()).collect();
     let severity = first.severity;
     let is_on_sum = first.is_on_sum;
-    // The sums of a program's views are one cause for each resource.
+    // For a program's views, the sum over all clients has one cause for each resource.
     let of_views = causes.iter().take_while(|cause| cause.is_view && cause.is_on_sum && is_on_sum);
     let worst_causes = &causes[..of_views.count().max(1)];
     let worst_findings = worst_causes.iter().map(|cause| cause.hits.len()).sum();

@@ -100,7 +100,7 @@ pub(super) fn from_basis(basis: &CostBasis, cost_context: CostContext<'_>) -> v1
             bytes: None,
             bound: bound.to_owned(),
             unknown_requests,
-            // Only an inventory has sizes, so without one no sum omits a size.
+            // Without an inventory, no resource has a size, so no request counts as unsized.
             unsized_requests: 0,
         };
         Some(Box::new(v1::Work { received: Some(amount), ..v1::Work::default() }))

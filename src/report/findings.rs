@@ -283,7 +283,8 @@ fn path(path: &rules::FindingVerdict) -> v1::Path {
 fn fingerprint(summary: Option<&ClientSummary>, finding: &rules::Finding) -> String {
     let identity = summary.map(ClientSummary::identity);
     let client_parts = match &finding.program {
-        // The members of a program change over time, and a member may have its own finding.
+        // The fingerprint has no client: a program's members change over time, and each member may have its own
+        // finding.
         Some(OnProgram { name, .. }) => {
             program_parts(name.kind, name.product.as_deref(), name.service_account.as_deref())
         }

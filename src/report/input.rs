@@ -156,10 +156,11 @@ pub fn unknown_files(sources: &Sources, counts: &InputCounts) -> Vec<v1::Unknown
     by_kind.into_iter().map(unknown_files).collect()
 }
 
-/// Limit of the directories that a command names.
+/// The maximum number of directories that a command names.
 const NAMED_DIRECTORIES: usize = 4;
 
-/// The command for several files of one type. `None` if no file extension selects them.
+/// The command with which kubetoll can read several files of one type. `None` if no file extension selects exactly
+/// these files.
 fn command_for_all(sources: &Sources, kind: FileKind, paths: &[&Path]) -> Option<String> {
     let (first, _) = paths.split_first().filter(|(_, others)| !others.is_empty())?;
     let extension = first.extension()?;

@@ -80,7 +80,8 @@ impl ResourceTimeline {
 
 /// Finds the busiest minute. `count` selects the number of a point to sum.
 pub(super) fn peak(clients: &[v1::Client], count: fn(&v1::Point) -> u32) -> Option<v1::Peak> {
-    // Sum equal windows first. Each window adds two changes to a load, and most clients are active in the same windows.
+    // Sum equal windows first, because each window adds two changes to a load. Most clients are active in the same
+    // windows.
     let mut windows: HashMap<(u32, u64), u64, FxBuildHasher> = HashMap::default();
     for timeline in clients.iter().flat_map(|client| &client.timelines) {
         for point in timeline.points.0.iter().filter(|point| count(point) > 0) {
@@ -103,7 +104,7 @@ pub(super) fn peak(clients: &[v1::Client], count: fn(&v1::Point) -> u32) -> Opti
     };
     let mut parts: Vec<(u64, &v1::Client)> = clients.iter().map(|client| (part(client), client)).collect();
     parts.retain(|(requests, _)| *requests > 0);
-    // The clients are in the report's order. The stable sort keeps it.
+    // The clients are in the report's order. The stable sort keeps this order for clients with equal requests.
     parts.sort_by_key(|(requests, _)| Reverse(*requests));
     let requests = parts.iter().map(|(requests, _)| requests).sum();
     let clients = parts.into_iter().take(NAMED).map(|(requests, client)| v1::PeakClient {

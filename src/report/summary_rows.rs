@@ -1,5 +1,5 @@
-//! Summary rows below a table of cases: one row for other cases, and one for other clients. They make the loads add up
-//! to the total.
+//! Summary rows below a table of cases, for the cases, clients and requests that have no row of their own. With the
+//! summary rows, the loads add up to the total.
 
 use std::cmp::Reverse;
 
@@ -39,8 +39,8 @@ pub fn without_finding(report: &Report) -> impl Iterator<Item = &Client> {
     report.clients.iter().filter(|client| client.cases.is_empty())
 }
 
-/// Returns the summary rows for a table that shows the first `cases` cases and the first `clients` clients without a
-/// finding.
+/// Returns the summary rows for a table. The table shows the first `cases` cases and the first `clients` clients
+/// without a finding.
 #[must_use]
 pub fn summary_rows(report: &Report, cases: usize, clients: usize) -> Vec<SummaryRow<'_>> {
     let left = &report.cases[cases.min(report.cases.len())..];

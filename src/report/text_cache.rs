@@ -15,7 +15,6 @@ use crate::k8s::{KubeVersion, Verb};
 /// The cache key of an advice. The rest of the server's configuration never changes within a report.
 type AdviceKey = (Reason, Verb, KubeVersion, ClientRole);
 
-/// The cached texts of a report.
 pub(super) struct TextCache {
     /// The file names by source index.
     files: Vec<v1::Shared<str>>,

@@ -111,7 +111,7 @@ pub struct Server {
     /// `version_source` as text, with the other possible versions.
     #[serde(skip)]
     pub version_from: String,
-    /// All versions that the log shows: after an upgrade in order of time, else ascending.
+    /// All versions that the log shows. After an upgrade, they are in order of time, else ascending.
     pub kube_versions: Vec<String>,
     /// How several versions are related. `over-time`: an upgrade; each request is judged by the version at its time.
     /// `by-file`: each file is judged by its own version. `at-the-same-time`: one file holds requests to several
@@ -123,7 +123,7 @@ pub struct Server {
     pub candidates: VersionRange,
     /// The facts that limit the version, the most trusted first.
     pub evidence: Vec<VersionEvidence>,
-    /// A smallest set of facts that excludes the same versions as all facts, as text with the versions that fit.
+    /// A smallest set of facts that excludes the same versions as all facts. As text, with the versions that fit.
     #[serde(skip)]
     pub decisive: Vec<String>,
     /// etcd's version, from `--etcd-version` or from a start line in etcd's log. If null, kubetoll assumes etcd
@@ -298,8 +298,8 @@ pub struct Rate {
     pub peak_per_minute: f64,
     /// The start of that minute or window.
     pub peak_at: Timestamp,
-    /// The number of requests, divided by `activeMinutes`. If the time from the first to the last event is shorter, it
-    /// is divided by that time, but at least by one minute.
+    /// The number of requests, divided by `activeMinutes`. If the time from the first to the last event is shorter,
+    /// the divisor is that time. The divisor is at least one minute.
     pub mean_per_active_minute: f64,
     /// The minutes of all windows with at least one request.
     pub active_minutes: u64,
@@ -313,7 +313,7 @@ pub struct Rate {
 pub struct Client {
     /// The user name that the requests act as; `system:node:*` for all nodes. `(other clients)` sums up the clients
     /// beyond the limit. A line of the access log has no user. Its client is named by product and address class, such
-    /// as `kubelet (private address)`; the other classes are `loopback`, `link-local`, `public` and `unknown`.
+    /// as `kubelet (private address)`. The other classes are `loopback`, `link-local`, `public` and `unknown`.
     pub identity: String,
     /// `service-account`, `node`, `control-plane`, `user`, `anonymous` or `user-agent`.
     pub kind: String,
@@ -404,7 +404,7 @@ pub struct Shape {
     pub misspelled: Vec<String>,
     /// The source of the result, such as `watch-cache` or `etcd`. docs/report.md lists the values.
     pub served_from: &'static str,
-    /// The most frequent case, if `servedFrom` is `depends`.
+    /// The most frequent source, if `servedFrom` is `depends`.
     pub likely: Option<&'static str>,
     /// Whether the server honors the limit: `absent`, `honored` or `ignored`.
     pub limit: &'static str,

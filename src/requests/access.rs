@@ -8,8 +8,8 @@ use crate::decode::klog::AccessLine;
 use crate::input::SourcePosition;
 use crate::k8s::Stage;
 
-/// In microseconds. If a long-running request has no status and a latency below this, its line was written when it
-/// began.
+/// In microseconds. If a long-running request has no status and a latency below this, the server wrote the line when
+/// the request began.
 const JUST_BEGUN: u64 = 1_000_000;
 
 /// Builds the request of an access line.
@@ -22,8 +22,8 @@ pub(super) fn request<'e>(
     place: SourcePosition,
 ) -> Request<'e> {
     let long_running = spec.long_running;
-    // Releases 1.30 to 1.32 log a WATCH when it begins, and not again (kubernetes/kubernetes#125614). Older releases
-    // log an ended WATCH without a status, because nothing sets the status.
+    // Releases 1.30 to 1.32 log a WATCH when it begins, and do not log its end (kubernetes/kubernetes#125614). Older
+    // releases log an ended WATCH without a status, because nothing sets the status.
     let begun = long_running
         && line.has_status_zero
         && !line.audit_id.is_empty()

@@ -1,11 +1,12 @@
-//! A fixed-size, two-way cache of values that were parsed from recent records. Keys are keyed hashes of the parsed text.
+//! A two-way cache of bounded size, for values that were parsed from recent records. Keys are keyed hashes of the
+//! parsed text.
 //!
-//! The naive twin caches nothing.
+//! Tests compare it with parsing without a cache.
 
-/// The number of slots of a new cache. A full-size cache has `SLOTS` and takes some megabytes.
+/// The number of slots of a new cache. A cache at its maximum size has `SLOTS` slots and takes some megabytes.
 const FIRST_SLOTS: usize = 1 << 4;
 const SLOTS: usize = 1 << 13;
-/// A value is not cached if it was parsed from a longer text. In bytes.
+/// The maximum length of a text whose parsed value is cached, in bytes.
 const MAX_TEXT: usize = 2 << 10;
 
 /// A cache of parsed values. The hash of a key selects a pair of slots.
@@ -16,7 +17,7 @@ pub(super) struct Cache<V> {
     values: Vec<V>,
     /// The number of insertions since the cache last grew.
     filled: usize,
-    /// The last value that was too large for the cache.
+    /// The last value whose text was too long for the cache.
     passing: V,
 }
 
@@ -60,7 +61,8 @@ impl<V: Default> Cache<V> {
         self.pairs.get(slot / 2).is_some_and(|pair| pair.keys[slot % 2] == key)
     }
 
-    /// Chooses the slot of the pair that was used less recently, so that a new value can replace its value.
+    /// Assigns a slot to `key` and returns it. Of the two slots of the key's pair, it is the less recently used one.
+    /// The caller then replaces the value in the slot.
     fn free(&mut self, key: u64) -> usize {
         self.grow();
         let at = self.pair(key);
@@ -83,7 +85,7 @@ impl<V: Default> Cache<V> {
         (key >> 32) as usize & self.pairs.len().saturating_sub(1)
     }
 
-    /// Doubles the cache when insertions exceed half of the slots, so that few keys share a slot. Drops the cached
+    /// Doubles the size when insertions exceed half of the slots, so that few keys share a slot. Drops the cached
     /// values.
     fn grow(&mut self) {
         self.filled += 1;

@@ -1,7 +1,7 @@
-//! Turns records into requests. Clients and targets repeat, so both are cached under a keyed hash of their source text.
-//! The fast path of a request is two table lookups.
+//! Turns records into requests. Many records have the same client and target. So kubetoll caches both under a keyed
+//! hash of their source text. The fast path of a request is two table lookups.
 //!
-//! The naive twin is a classifier with empty caches.
+//! Tests compare it with a classifier that has empty caches.
 
 use super::access;
 use super::cache::Cache;

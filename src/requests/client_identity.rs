@@ -50,7 +50,7 @@ pub struct ClientIdentity {
     pub product_hash: u64,
     /// The hash of the user agent.
     pub agent_hash: u64,
-    /// The hash of the client, the product and the instance.
+    /// The hash of the client, its product and its instance.
     pub instance_hash: u64,
     /// The hash of the node's name; 0 for none.
     pub node_hash: u64,
@@ -237,8 +237,8 @@ impl ClientIdentity {
         self.pod.map(|range| self.text(range))
     }
 
-    /// The instance that sent the request: its pod, else its node, else its address. Of `sourceIPs`, only the last address
-    /// cannot be chosen by the client.
+    /// The instance that sent the request: its pod, else its node, else its address. The address is the last one of
+    /// `sourceIPs`, because a client can choose the others.
     #[must_use]
     pub fn instance(&self) -> Instance<&str> {
         match (self.pod(), self.node()) {

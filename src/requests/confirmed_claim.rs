@@ -15,8 +15,8 @@ pub fn confirmed_claim(request: &Request<'_>) -> Option<VersionClaim> {
     })
 }
 
-/// Whether only this component has the rights for a served request: it renews the component's lease or a node's lease,
-/// or it writes a node's status.
+/// Whether the server served a request that needs rights of this component only. Such a request updates the
+/// component's leader election lock, a node's lease, a node's status, or the endpoints of the `kubernetes` Service.
 fn may_only(component: ClaimSource, request: &Request<'_>) -> bool {
     let shape = request.shape();
     let is_served = request.status.is_some_and(|status| (200..300).contains(&status));

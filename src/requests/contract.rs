@@ -89,7 +89,6 @@ impl<'a> Readable<'a> {
         Ok(Self { method, method_name, target })
     }
 
-    /// The request's shape.
     #[must_use]
     pub fn shape(&self) -> RequestShape<&str> {
         RequestShape::new(self.method, &self.target.path, &self.target.options)
@@ -110,7 +109,7 @@ impl<'a> Readable<'a> {
         let path = info.as_ref().and_then(|info| info.resource.as_ref());
         let text = |text: &str| (!text.is_empty()).then(|| masked(text).into_owned());
         let verb = match shape.verb {
-            // The resource API has no verb for such a method. For other paths, the method is the verb.
+            // The resource API has no verb for such a method. For non-resource paths, the method is the verb.
             Verb::Other if path.is_some() => String::new(),
             Verb::Other => self.method_name.to_ascii_lowercase(),
             verb => verb.to_string(),

@@ -10,8 +10,8 @@ use crate::k8s::built_in::BuiltIn;
 use crate::k8s::identity::short_name;
 use crate::k8s::{Identity, Kind, Verb, timestamp};
 
-/// In microseconds. The filter `before` excludes a WATCH. But a WATCH up to this much later may follow a LIST that
-/// passes, and shows that the LIST belongs to an informer.
+/// In microseconds. A WATCH up to this much later than `before` still passes. It may follow a LIST that passes, and
+/// shows that the LIST belongs to an informer.
 const WATCH_AFTER_LIST: i64 = 60_000_000;
 
 /// Why a text is not a valid filter.
@@ -56,11 +56,11 @@ pub struct NameFilter {
     before_end: Matches,
 }
 
-/// The included patterns that have not matched a request that passed all filters.
+/// Which of the included patterns matched a request that passed all filters.
 #[derive(Debug, Default)]
 struct Matches {
     matched: Vec<AtomicBool>,
-    /// Patterns that have not matched yet.
+    /// The number of patterns that have not matched yet.
     unmatched: AtomicUsize,
 }
 
@@ -84,11 +84,12 @@ impl Matches {
 }
 
 impl NameFilter {
-    /// Parses name patterns. A text may hold several, separated by commas.
+    /// Parses name patterns. A text may hold several patterns, separated by commas.
     ///
     /// # Errors
-    /// [`BadFilter::TooLong`] for a pattern that is too large to compile, [`BadFilter::Empty`] for an empty one, and
-    /// [`BadFilter::Contradiction`] if every included pattern is also excluded.
+    /// - [`BadFilter::TooLong`] for a pattern that is too large to compile.
+    /// - [`BadFilter::Empty`] for an empty pattern.
+    /// - [`BadFilter::Contradiction`] if every included pattern is also excluded.
     pub fn new(texts: &[String]) -> Result<Self, BadFilter> {
         Self::with(texts, pattern)
     }
@@ -116,7 +117,8 @@ impl NameFilter {
         let (ended, before_end) = (Matches::new(written.len()), Matches::new(written.len()));
         let (wanted, unwanted) = (set(wanted)?, set(unwanted)?);
         let names = Self { wanted, unwanted, texts: written, ended, before_end };
-        // Match the patterns' texts: a `*` in an included text is matched only by a `*` in an excluded pattern.
+        // Compare the texts of the patterns. Only a `*` in an excluded pattern matches a `*` in the text of an
+        // included pattern.
         if !names.texts.is_empty() && names.texts.iter().all(|name| names.unwanted.is_match(name)) {
             return Err(BadFilter::Contradiction(texts.join(",")));
         }
@@ -126,7 +128,7 @@ impl NameFilter {
     /// Parses names of a property that every request has.
     ///
     /// # Errors
-    /// As [`NameFilter::new`], and if the patterns exclude every name.
+    /// The errors of [`NameFilter::new`], and [`BadFilter::Contradiction`] if the patterns exclude every name.
     pub fn for_required(texts: &[String]) -> Result<Self, BadFilter> {
         Self::new(texts)?.some_wanted(texts)
     }
@@ -139,11 +141,11 @@ impl NameFilter {
         Ok(self)
     }
 
-    /// Parses user names. The names of reports work too: `namespace/name` also matches a ServiceAccount, and `user bob`
-    /// matches the user `bob`.
+    /// Parses user names. The names of reports work too: `namespace/name` also matches a ServiceAccount, and `user
+    /// bob` matches the user `bob`.
     ///
     /// # Errors
-    /// As [`NameFilter::new`].
+    /// The errors of [`NameFilter::new`].
     pub fn for_users(texts: &[String]) -> Result<Self, BadFilter> {
         Self::with(texts, |name| {
             let user = name.strip_prefix("user ").map(pattern);
@@ -154,11 +156,11 @@ impl NameFilter {
         })
     }
 
-    /// Parses client names. The names of reports work too: `40 nodes` matches all nodes, and `…` matches the part of a
+    /// Parses client names. The names of reports work too. `40 nodes` matches all nodes. `…` matches the part of a
     /// long name that the report cuts.
     ///
     /// # Errors
-    /// As [`NameFilter::for_required`].
+    /// The errors of [`NameFilter::for_required`].
     pub fn for_clients(texts: &[String]) -> Result<Self, BadFilter> {
         let names = Self::with(texts, |name| match name.split_once(' ') {
             Some((count, "node" | "nodes")) if count.bytes().all(|byte| byte.is_ascii_digit()) => {
@@ -172,7 +174,7 @@ impl NameFilter {
     /// Parses resource names. Case does not matter. As in kubectl, `po`, `Pod` and `Pods` mean `pods`.
     ///
     /// # Errors
-    /// As [`NameFilter::new`].
+    /// The errors of [`NameFilter::new`].
     pub fn for_resources(texts: &[String]) -> Result<Self, BadFilter> {
         Self::with(texts, |name| {
             let (base, subresource) =
@@ -191,7 +193,8 @@ impl NameFilter {
     /// Parses verbs. Case does not matter.
     ///
     /// # Errors
-    /// As [`NameFilter::for_required`], and for an included pattern that matches no verb.
+    /// The errors of [`NameFilter::for_required`], and [`BadFilter::Verb`] for an included pattern that matches no
+    /// verb.
     pub fn for_verbs(texts: &[String]) -> Result<Self, BadFilter> {
         let texts: &[String] = &texts.iter().map(|text| text.to_ascii_lowercase()).collect::<Vec<_>>();
         let names = Self::for_required(texts)?;
@@ -252,7 +255,7 @@ impl StatusSet {
     /// Parses statuses such as `429` and classes such as `5xx`.
     ///
     /// # Errors
-    /// [`BadFilter::Status`] for anything else.
+    /// [`BadFilter::Status`] for any other text.
     pub fn new(texts: &[String]) -> Result<Self, BadFilter> {
         let read = |text: &str| match text.parse::<u16>() {
             Ok(status) if (100..600).contains(&status) => Ok((status, status)),
@@ -269,7 +272,7 @@ impl StatusSet {
 /// Parses a timestamp: RFC 3339, or a day in UTC. Returns microseconds since 1970.
 ///
 /// # Errors
-/// [`BadFilter::Timestamp`] for anything else.
+/// [`BadFilter::Timestamp`] for any other text.
 pub fn parse_timestamp(text: &str) -> Result<i64, BadFilter> {
     timestamp::parse_micros(text)
         .or_else(|| timestamp::parse_micros(&format!("{text}T00:00:00Z")))
@@ -292,14 +295,13 @@ pub struct Filter {
     pub after: Option<i64>,
     /// Received before this time, in microseconds since 1970.
     pub before: Option<i64>,
-    /// Response statuses.
     pub statuses: StatusSet,
     /// Only responses with status 400 or above.
     pub failed_only: bool,
 }
 
 impl Filter {
-    /// Whether every request passes.
+    /// Whether no filter is set, so that every request passes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         [&self.users, &self.verbs, &self.resources, &self.namespaces, &self.clients]
@@ -359,8 +361,8 @@ impl Filter {
         with_resource_names(request, |names| self.resources.note(names, is_before_end));
     }
 
-    /// The included patterns that matched no counted request, with their flags. A log of RequestReceived events only
-    /// (`received_only`) has no ended requests; then those events are checked.
+    /// The included patterns that matched no counted request, with their flags. With `received_only`, the log
+    /// contains only RequestReceived events, so these events are checked instead of ended requests.
     #[must_use]
     pub fn unmatched(&self, received_only: bool) -> Vec<(&'static str, &str)> {
         let all = [
@@ -377,8 +379,9 @@ impl Filter {
         found
     }
 
-    /// Whether a request that fails the filter still helps to find patterns in requests that pass: it has another verb or
-    /// status, or it is the WATCH that follows an informer's LIST just before `before`.
+    /// Whether a request can help to find patterns in requests that pass. Ignores the verb filter and the status
+    /// filters, because a request with another verb or status can help. A WATCH up to `WATCH_AFTER_LIST` after
+    /// `before` can help too: it may follow the LIST of an informer.
     #[must_use]
     pub fn concerns(&self, request: &Request<'_>) -> bool {
         let client = request.client.client_ref();

@@ -13,11 +13,12 @@ use crate::decode::klog::AccessLine;
 use crate::k8s::Event;
 use crate::k8s::event::{Caller, ObjectRef};
 
-/// In microseconds. The start times that follow from the two access lines of one request differ by at most this. In
-/// recorded logs they differ by 27 ms at most.
+/// In microseconds. The time of an access line minus its latency is the start time of the request. The start times of
+/// the two lines of one request differ by at most this. In recorded logs, they differ by at most 27 ms.
 const SAME_MOMENT: i64 = 100_000;
 
-/// Hashes with random keys. A client that knew the keys could forge requests that kubetoll drops as duplicates.
+/// Computes hashes with random keys. If a client knew the keys, it could forge requests that kubetoll drops as
+/// duplicates.
 #[derive(Debug, Clone, Default)]
 pub struct Fingerprints(DefaultHashBuilder);
 
@@ -37,8 +38,8 @@ impl Fingerprints {
         } else {
             add(&mut hash, addresses);
         }
-        // Among duplicates, only damaged ones differ in other fields. Each damaged duplicate then counts as a separate
-        // event.
+        // Duplicates differ in the following fields only if one of them is damaged. Then each damaged duplicate
+        // counts as a separate event.
         if let Some(extra) = caller.user.as_ref().and_then(|user| user.extra.as_ref()) {
             add(&mut hash, &extra.pod_name.0);
             add(&mut hash, &extra.node_name.0);
@@ -99,8 +100,8 @@ impl Fingerprints {
         hash.finish()
     }
 
-    /// The hash of an event. It is equal in duplicates from two audit sinks or two files, in any encoding. `request` is the
-    /// request of the event.
+    /// The hash of an event. Duplicates have equal hashes, even if they come from two audit sinks or two files, in
+    /// any encoding. `request` is the request of the event.
     #[must_use]
     pub fn event(&self, event: &Event<'_>, request: &Request<'_>) -> u64 {
         let of_request = self.request(event, request);
@@ -123,14 +124,14 @@ impl Fingerprints {
         ]
     }
 
-    /// The hash of a long-running request's ResponseStarted events. It covers the status but not the time, so that repeated
-    /// events are equal.
+    /// The hash of the ResponseStarted events of a long-running request. It depends on the status but not on the
+    /// time, so repeated events have equal hashes.
     #[must_use]
     pub fn start(&self, event: &Event<'_>, request: &Request<'_>) -> u64 {
         self.of_stage(self.request(event, request), |hash| hash.write_u16(request.status.unwrap_or(0)))
     }
 
-    /// The hash of one event, from the hash of its request and the fields of its stage.
+    /// The hash of one event. `add` adds the fields of the event's stage to the hash of its request.
     fn of_stage(
         &self,
         of_request: u64,
@@ -149,16 +150,16 @@ impl Fingerprints {
         add(&mut hash, &slow.took);
         add(&mut hash, &slow.request);
         add(&mut hash, &slow.response);
-        // A damaged duplicate may contain another error. The error that the report shows must not depend on the input
-        // order.
+        // A damaged duplicate may contain another error, so the error is part of the hash. Otherwise the error that
+        // the report shows would depend on the input order.
         add(&mut hash, slow.error.as_deref().unwrap_or_default());
         hash.write_i64(written.unwrap_or(0));
         hash.finish()
     }
 
-    /// A hash that all access lines of a request share. Some servers before 1.36 write two lines, from two places in the
-    /// handler chain. The status is part of the hash, so the first line of a WATCH, which has none, differs from its last. A
-    /// request without an audit ID has one line.
+    /// A hash that all access lines of a request share. Some servers before 1.36 write two lines, from two places in
+    /// the handler chain. The status is part of the hash. So the first line of a WATCH, which has no status, differs
+    /// from its last line. A request without an audit ID has only one line.
     #[must_use]
     pub fn access(&self, line: &AccessLine<'_>, written: Option<i64>) -> u64 {
         let mut hash = self.0.build_hasher();
@@ -173,15 +174,16 @@ impl Fingerprints {
         if line.audit_id.is_empty() {
             hash.write_u64(line.latency_micros.unwrap_or(0));
             hash.write_i64(written.unwrap_or(0));
-            // Two lines that differ only here must not be duplicates. Otherwise their order would decide which one
-            // counts.
+            // Lines that differ only in these fields must have different hashes. Otherwise the input order would
+            // decide which one counts.
             line.apf.hash(&mut hash);
         }
         hash.finish()
     }
 
-    /// Three keys for the deduplicator, each with its time. They are for the time slot in which the request began, and
-    /// for the slots before and after it. `request` is the hash that all lines of the request share.
+    /// Three keys for the deduplicator, each with its time. Time is divided into intervals of `SAME_MOMENT`. The keys
+    /// are for the interval in which the request began, and for the intervals before and after it. `request` is the
+    /// hash that all lines of the request share.
     #[must_use]
     pub fn moments(&self, request: u64, began: Option<i64>) -> [(u64, i64); 3] {
         let moment = began.map_or(0, |began| began.div_euclid(SAME_MOMENT));
@@ -192,14 +194,15 @@ impl Fingerprints {
     }
 }
 
-/// Whether two start times are so close that access lines with one audit ID belong to one request.
+/// Whether two start times are so close that access lines with one audit ID and these start times belong to one
+/// request.
 #[must_use]
 pub fn is_same_moment(one: Option<i64>, other: Option<i64>) -> bool {
     let moment = |began: Option<i64>| began.map_or(0, |began| began.div_euclid(SAME_MOMENT));
     moment(one).abs_diff(moment(other)) <= 1
 }
 
-/// Adds the fields of an event's stage and response.
+/// Adds the fields of an event's stage and response to a hash.
 fn add_end(hash: &mut impl Hasher, event: &Event<'_>) {
     add_stage(hash, &event.stage_name, event.stage_timestamp.as_bytes());
     if let Some(annotations) = &event.annotations {
@@ -213,20 +216,22 @@ fn add_end(hash: &mut impl Hasher, event: &Event<'_>) {
     }
 }
 
-/// Adds the stage and its timestamp, which differ between the events of a request.
+/// Adds the stage and its timestamp to a hash. They differ between the events of a request.
 fn add_stage(hash: &mut impl Hasher, stage: &str, written: &[u8]) {
     hash.write(written);
     hash.write(stage.as_bytes());
     hash.write_usize(written.len() << 8 | stage.len());
 }
 
-/// Adds a text and its length. Without the length, two different sequences of texts could add the same bytes.
+/// Adds a text and its length to a hash. Without the length, two different sequences of texts could add the same
+/// bytes.
 fn add(hash: &mut impl Hasher, text: &str) {
     hash.write(text.as_bytes());
     hash.write_usize(text.len());
 }
 
-/// A hash of audit ID and path, to find a request in another log of the same servers. Not every log records the query.
+/// A hash of audit ID and path, to find a request in another log of the same servers. The query is not part of the
+/// hash, because not every log records it.
 #[must_use]
 pub fn request_hash(audit_id: &str, uri: &str) -> u64 {
     let path = crate::k8s::go_url::split_once(uri, b'?').map_or(uri, |(path, _)| path);

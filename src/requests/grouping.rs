@@ -35,7 +35,8 @@ pub const NO_USER: &str = "(an access log names no user)";
 pub const NO_NAMESPACE: &str = "(no namespace)";
 
 impl RequestProperty {
-    /// The value of the request's property. All status codes share one value, because a row counts them separately.
+    /// The value of the request's property. All status codes share one value, because a row counts each status code
+    /// separately.
     fn value<'r>(self, request: &'r Request<'_>) -> Cow<'r, str> {
         let client = request.client.client_ref();
         match self {
@@ -71,11 +72,11 @@ fn resource(target: &Target<CompactString>) -> Cow<'_, str> {
     }
 }
 
-/// Replaces the client of each request by the value of its property.
+/// Replaces the client of each request with the value of the request's property.
 #[derive(Debug)]
 pub struct Grouping {
     by: RequestProperty,
-    /// The value of the last request, in the form of a client.
+    /// The property value of the last request, as the name of a client.
     client: ClientIdentity,
     /// The request shape of all requests.
     shape: Arc<RequestShape<CompactString>>,
@@ -90,7 +91,7 @@ impl Grouping {
         Self { by, client: ClientIdentity::default(), shape: Arc::new(shape) }
     }
 
-    /// Returns the request with its value as the client.
+    /// Returns the request with its property value as the client.
     pub fn regroup<'g>(&'g mut self, request: &Request<'g>) -> Request<'g> {
         self.client.set_user_name(&self.by.value(request));
         request.regrouped(&self.client, &self.shape)

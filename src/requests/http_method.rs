@@ -10,7 +10,7 @@ use crate::apiserver::ParsedTarget;
 use crate::k8s::RequestInfo;
 use crate::k8s::request_info::Method;
 
-/// The HTTP method behind the verb in a line.
+/// The HTTP method that follows from the verb in a line.
 pub(super) fn from_logged_verb(verb: &str, uri: &str) -> Method {
     match verb {
         "GET" | "LIST" | "WATCH" | "WATCHLIST" => Method::Get,
@@ -23,8 +23,9 @@ pub(super) fn from_logged_verb(verb: &str, uri: &str) -> Method {
 
 /// The likely method of a request that 1.27 and later log as CONNECT.
 ///
-/// kubectl before 1.31, and every SPDY client, opens exec, attach and portforward with POST; `RequestInfo` calls that
-/// `create`. A WebSocket client uses GET, which the line does not show. Logs and most proxied requests use GET.
+/// kubectl before 1.31, and every SPDY client, opens exec, attach and portforward with POST. `RequestInfo` calls that
+/// `create`. A WebSocket client uses GET, but the line does not show which kind of client it was. Logs and most
+/// proxied requests use GET.
 fn connect(uri: &str) -> Method {
     let subresource = ParsedTarget::parse(uri).and_then(|target| {
         let info = RequestInfo::resolve(Method::Get, &target.path, &target.options).ok()?;

@@ -5,7 +5,7 @@
 pub enum InstanceKind {
     /// The pod that the token is bound to.
     Pod,
-    /// The node: that of the kubelet, or the node in the token.
+    /// The node of the kubelet, or the node that the client's token names.
     Node,
     /// The peer address of the connection. Clients behind a proxy or NAT share one address, and so may containers of a node.
     Address,
@@ -31,7 +31,7 @@ impl<S> Instance<S> {
         Instance { by: self.by, name: f(self.name) }
     }
 
-    /// Whether the instance is surely one process, or a few processes in one pod.
+    /// Whether the instance is certainly one process, or a few processes in one pod.
     #[must_use]
     pub fn is_one_process(&self) -> bool {
         self.by != InstanceKind::Address

@@ -1,6 +1,8 @@
-//! A query string with revision, timeout and continue values masked. Classification needs only their kind.
+//! A query string with revision, timeout and continue values masked. Classification needs only the kind of these
+//! values.
 //!
-//! The naive twin decodes the query as the server does ([`ListOptions`](crate::k8s::list_options::ListOptions)).
+//! Tests compare it with decoding the whole query, as the server does
+//! ([`ListOptions`](crate::k8s::list_options::ListOptions)).
 
 use std::hash::Hasher;
 
@@ -22,8 +24,8 @@ pub(super) struct Query<'u> {
 }
 
 impl<'u> Query<'u> {
-    /// Parses a raw query. Returns `None` if it may contain two tokens, because it is unclear which one the server
-    /// reads.
+    /// Parses a raw query. Returns `None` if the query may contain two continue tokens, because it is unclear which
+    /// one the server reads.
     pub fn parse(text: &'u str) -> Option<Self> {
         let mut query = Self::default();
         let (mut begin, mut at) = (0, 0);
@@ -41,7 +43,8 @@ impl<'u> Query<'u> {
         (query.token.is_none() || has_one_token(text)).then_some(query)
     }
 
-    /// The value of a `key=value` pair, if only the value's kind matters.
+    /// Returns the value of a `key=value` pair if classification needs only the kind of the value. Stores a continue
+    /// token in `token`.
     fn of_a_class<'p>(&mut self, pair: &'p str) -> Option<&'p str> {
         match pair.as_bytes().first()? {
             b'r' => pair.strip_prefix("resourceVersion=").filter(|value| is_number(value)),
@@ -58,7 +61,8 @@ impl<'u> Query<'u> {
         }
     }
 
-    /// Adds everything that classification depends on. Queries that classify differently add different bytes.
+    /// Adds the parts of the query that classification depends on to a hash. Queries that classify differently add
+    /// different bytes.
     pub fn add_to(&self, hash: &mut impl Hasher) {
         for piece in &self.pieces[..=self.cuts] {
             hash.write(piece.as_bytes());
@@ -81,7 +85,8 @@ impl<'u> Query<'u> {
     }
 }
 
-/// Whether exactly one pair has the key `continue`, and no key contains an escape that could hide another.
+/// Whether exactly one pair has the key `continue`. False if a key contains an escape, because the escape could hide
+/// another `continue`.
 fn has_one_token(query: &str) -> bool {
     let keys = || split(query, b'&').map(|pair| split_once(pair, b'=').map_or(pair, |(key, _)| key));
     keys().filter(|key| *key == "continue").count() == 1 && !keys().any(|key| key.contains('%'))
@@ -106,7 +111,7 @@ fn is_duration(text: &str) -> bool {
     are_units && digits == 0 && (1..=LONGEST).contains(&text.len())
 }
 
-/// Whether a text consists of token characters that query decoding leaves unchanged.
+/// Whether all characters of a text are characters of a continue token, which query decoding does not change.
 fn is_base64(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
 }

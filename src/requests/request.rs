@@ -1,4 +1,4 @@
-//! One event of a request, ready to be counted.
+//! One event of a request, parsed and ready to be counted.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ pub struct Deprecation {
     pub removed_in: Option<(u8, u8)>,
 }
 
-/// One event of a request, ready to be counted.
+/// One event of a request, parsed and ready to be counted.
 #[derive(Debug)]
 pub struct Request<'e> {
     pub client: &'e ClientIdentity,
@@ -66,8 +66,8 @@ pub struct Request<'e> {
     pub status: Option<u16>,
     /// The time when the server received the request, in microseconds since 1970.
     pub received: Option<i64>,
-    /// True if the record contains `received`. If false, `received` is computed from the time of the access line. It
-    /// then differs by some microseconds between the two lines of one request.
+    /// True if the record contains `received`. If false, `received` is computed from the time and the latency of the
+    /// access line. The result then differs by some microseconds between the two lines of one request.
     pub says_received: bool,
     /// The duration of an ended request, in microseconds.
     pub micros: Option<u64>,
@@ -88,14 +88,13 @@ pub struct Request<'e> {
 }
 
 impl<'e> Request<'e> {
-    /// The request's shape.
     #[must_use]
     pub fn shape(&self) -> RequestShape<&'e str> {
         self.spec.shape.as_borrowed()
     }
 
-    /// A hash of the path and the field selector. All kubelets are one client, so
-    /// their Event writes are hashed by kubelet.
+    /// A hash of the path and the field selector. If a kubelet writes an Event, it is a hash of the kubelet instead,
+    /// because all kubelets are one client.
     #[must_use]
     pub fn target_hash(&self) -> u64 {
         if !self.writes_event() {
@@ -119,7 +118,8 @@ impl<'e> Request<'e> {
         self.keys.client
     }
 
-    /// Whether authentication failed. The server then writes only a ResponseStarted event, which names no user.
+    /// Whether authentication failed. In this case, the server writes only a ResponseStarted event, which names no
+    /// user.
     ///
     /// Source: k8s.io/apiserver `pkg/endpoints/filters/audit.go:WithFailedAuthenticationAudit`.
     #[must_use]

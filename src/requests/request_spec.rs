@@ -29,7 +29,6 @@ use crate::k8s::{ContinueToken, Event, Verb};
 pub struct RequestSpec<'q> {
     /// The request shape.
     pub shape: &'q Arc<RequestShape<CompactString>>,
-    /// The hash of the request shape.
     pub shape_hash: u64,
     /// True if the server treats the request as long-running. Its duration is then a lifetime and not a cost.
     pub long_running: bool,
@@ -54,7 +53,8 @@ pub const KEPT_KEYS: usize = 4;
 /// Length limit of an ignored key, in bytes. Longer keys are cut.
 const MAX_KEY: usize = 48;
 
-/// The first keys in byte order, cut to the maximum length, with continue tokens masked.
+/// The first of these keys in byte order, at most [`KEPT_KEYS`]. Each is cut to [`MAX_KEY`], and continue tokens are
+/// masked.
 fn kept_keys(keys: &[Cow<'_, str>]) -> Vec<Box<str>> {
     let mut kept = BTreeSet::new();
     for key in keys {
@@ -67,7 +67,7 @@ fn kept_keys(keys: &[Cow<'_, str>]) -> Vec<Box<str>> {
     kept.into_iter().collect()
 }
 
-/// The values that differ between targets of one template.
+/// The values that differ between the targets of one template.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct TargetDetails {
     /// Byte range of the namespace in the target.
@@ -123,7 +123,7 @@ impl ShapeInterner {
 
 impl Default for CachedTarget {
     fn default() -> Self {
-        // Shared, because a new cache fills thousands of slots with this value.
+        // Create this value only once, because a new cache fills thousands of slots with it.
         static NONE: LazyLock<CachedTarget> = LazyLock::new(|| {
             let object = ObjectRef::default();
             CachedTarget::without_target(Verb::Other, &object, true, &mut ShapeInterner::default())
@@ -133,12 +133,13 @@ impl Default for CachedTarget {
 }
 
 impl CachedTarget {
-    /// The length in bytes of an object's names.
+    /// The length in bytes of the names in an object reference.
     pub fn size(object: &ObjectRef<'_>) -> usize {
         object.api_group.len() + object.resource.len() + object.namespace.len() + object.name.len()
     }
 
-    /// Parses the target of an event. `object` is its object reference, if it has no valid target.
+    /// Parses the target of an event. For an event without a valid target, `object` is the object reference of the
+    /// event.
     pub fn from_event(
         event: &Event<'_>,
         object: Option<&ObjectRef<'_>>,
@@ -150,7 +151,8 @@ impl CachedTarget {
             return Self::without_target(verb, object, has_uri, interner);
         }
         let mut spec = Self::from_uri(verb.method(), || verb, &event.request_uri, interner);
-        // Only its query makes a request a WATCH. If the target has no query, a tool removed it from the record.
+        // The query of a request makes it a WATCH. If the target has no query, a tool removed the query from the
+        // record.
         if verb == Verb::Watch && spec.shape.verb == Verb::List && !event.request_uri.contains('?') {
             spec.mark_query_removed(interner);
         }
@@ -204,14 +206,14 @@ impl CachedTarget {
         }
     }
 
-    /// Whether all targets of `template`, the template of this target, have the same shape.
+    /// Whether all targets of `template` have the same shape. `template` is the template of this target.
     pub fn shares_shape_with(&self, template: &Template<'_>) -> bool {
-        // A field selector may name the object in the path or another one, which changes the shape.
+        // A field selector may name the object in the path or another object. This changes the shape.
         let selects_by_name = template.has_name && !self.field_selector.is_empty();
         !selects_by_name && self.has_token == template.query.token.is_some()
     }
 
-    /// Drops the selectors, which only other targets of the template need.
+    /// Drops the selectors. Only the entry of the template needs them, for its other targets.
     pub fn drop_selectors(&mut self) {
         (self.field_selector, self.label_selector) = Default::default();
     }
@@ -231,7 +233,7 @@ impl CachedTarget {
         }
     }
 
-    /// The values of another target of the same template that differ from this one.
+    /// The values of another target of the same template. `template` is parsed from that other target.
     pub fn details(&self, template: &Template<'_>) -> TargetDetails {
         let [field_selector, label_selector] = [&*self.field_selector, &*self.label_selector];
         let namespace = namespace::asked_for(template.namespace, field_selector);
@@ -246,7 +248,7 @@ impl CachedTarget {
         }
     }
 
-    /// The spec of another target of the same template, with its own values.
+    /// The spec of another target of the same template. `own` contains the values of that target.
     pub fn spec_with<'q>(&'q self, own: &TargetDetails, target: &'q str) -> RequestSpec<'q> {
         RequestSpec {
             namespace: &target[own.namespace.0..own.namespace.1],

@@ -1,5 +1,5 @@
-//! The key of a ledger row: request shape, response class and server version. Requests with one key get the same verdict.
-//! A key holds no object name, no namespace and no token, so the API bounds the number of keys.
+//! The key of a ledger row: request shape, response class and server version. Requests with the same key get the same
+//! verdict. A key contains no object name, no namespace and no token. So the number of keys depends only on the API.
 
 use std::sync::Arc;
 
@@ -26,8 +26,8 @@ pub struct RowKey {
 }
 
 impl RowKey {
-    /// The overflow key: this key without names. Its rows have the same verdict. A row counts under it if there are too
-    /// many keys.
+    /// The overflow key of this key: the same key without names. Both keys have the same verdict. If there are too
+    /// many keys, evicted rows are merged under their overflow keys.
     #[must_use]
     pub fn without_names(&self) -> Self {
         Self { shape: Arc::new(self.shape.without_names(self.configured)), ..*self }

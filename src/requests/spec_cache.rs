@@ -1,7 +1,7 @@
 //! Caches parsed request targets: first by URL template (names removed), then by the whole URL. For targets with a
-//! template, a third table keeps the few values that differ by name.
+//! template, a third table keeps the few values that differ between the targets of a template.
 //!
-//! The naive twin parses each target.
+//! Tests compare it with parsing each target.
 
 use super::cache::Cache;
 use super::fingerprint::Fingerprints;
@@ -19,7 +19,7 @@ pub(super) struct SpecCache {
     by_template: Cache<CachedTarget>,
     by_target: Cache<CachedTarget>,
     shapes: ShapeInterner,
-    /// By the target's key.
+    /// The key of a target chooses its slot.
     template_hits: Vec<TemplateHit>,
 }
 
@@ -47,8 +47,8 @@ impl SpecCache {
         self.by_template.at(hit.template.1).spec_with(&hit.own, target)
     }
 
-    /// The spec of an event with this key. `object` is its object reference, if it has no valid target. `template` is the
-    /// template of its target.
+    /// The spec of an event with this key. For an event without a valid target, `object` is the object reference of
+    /// the event. `template` is the template of the event's target.
     pub fn event_spec<'q>(
         &'q mut self,
         prints: &Fingerprints,
@@ -72,7 +72,7 @@ impl SpecCache {
         let cached = by_target.get(key, texts, |cached| {
             *cached = CachedTarget::from_event(event, object, shapes);
             if let Some((key, _)) = template.filter(|(_, template)| cached.shares_shape_with(template)) {
-                // The template's entry keeps the selectors, which make it larger.
+                // The entry of the template keeps the selectors, so it is larger than the entry of a target.
                 by_template.get(key, 4 * texts, |entry| *entry = cached.clone());
             }
             cached.drop_selectors();

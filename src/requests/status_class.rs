@@ -15,7 +15,7 @@ pub enum StatusClass {
 }
 
 impl StatusClass {
-    /// Classifies a status. The classes differ by verb and target.
+    /// Classifies a status. The result depends on the verb and the target.
     #[must_use]
     pub fn from_status<S>(shape: &RequestShape<S>, status: Option<u16>) -> Self {
         let collection = matches!(shape.verb, Verb::List | Verb::Watch | Verb::DeleteCollection);

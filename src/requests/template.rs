@@ -1,7 +1,7 @@
-//! A target without the names in its path. Each pod, node and lease has its own targets, but all targets with one
-//! template classify alike.
+//! A target without the names in its path. Each pod, node and lease has its own targets, but the targets with one
+//! template mostly have the same request shape.
 //!
-//! The naive twin parses each target.
+//! Tests compare it with parsing each target.
 
 use wide::u8x16;
 
@@ -10,11 +10,11 @@ use super::query::Query;
 /// Bytes per SIMD step.
 const STEP: usize = 16;
 
-/// A resource target whose path has no escapes, no empty segments and no deprecated prefix.
+/// A resource target with a plain path: the path has no escapes, no empty segments and no deprecated prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Template<'u> {
-    /// The path before the namespace, between the namespace and the object name, and after the name. A name follows exactly
-    /// those pieces that end with a slash.
+    /// The path before the namespace, between the namespace and the object name, and after the object name. A name
+    /// follows each piece that ends with a slash, and no other piece.
     pub pieces: [&'u str; 3],
     /// True if the path names an object. In the path of a namespace, the namespace is the object.
     pub has_name: bool,
@@ -30,7 +30,7 @@ const MOST: usize = 7;
 impl<'u> Template<'u> {
     /// Parses a target. Returns `None` if its path is not plain.
     pub fn parse(target: &'u str) -> Option<Self> {
-        // A target with a host does not begin with its path.
+        // The path must be at the start of the target. A target with a host begins with the host instead.
         let first = match target.as_bytes() {
             [b'/', b'a', b'p', b'i', b'/', ..] => 2,
             [b'/', b'a', b'p', b'i', b's', b'/', ..] => 3,
@@ -38,7 +38,7 @@ impl<'u> Template<'u> {
         };
         let slashes = Slashes::find(target.as_bytes())?;
         let (path, query) = target.split_at(slashes.path_end);
-        // An empty query must not be masked: for a WATCH, it shows that no tool removed the query.
+        // An empty query must not be dropped: for a WATCH, it shows that no tool removed the query.
         if query == "?" {
             return None;
         }
@@ -71,7 +71,7 @@ impl<'u> Template<'u> {
     }
 }
 
-/// The ends of the first path segments. Missing segments end at the end of the path.
+/// The ends of the first path segments. A missing segment ends at the end of the path.
 #[derive(Debug)]
 struct Slashes {
     ends: [usize; MOST + 1],
@@ -120,7 +120,7 @@ impl Slashes {
         (last + 1 != path_end).then_some(Self { ends, count, path_end })
     }
 
-    /// A segment; empty if the path has fewer.
+    /// A segment of the path. Empty if the path has fewer segments.
     fn part<'p>(&self, path: &'p [u8], index: usize) -> &'p [u8] {
         if index < self.count { &path[self.ends[index] + 1..self.ends[index + 1]] } else { b"" }
     }

@@ -1,7 +1,7 @@
 //! Kubernetes versions that user agents claim.
 //!
-//! A client chooses its user agent, so a claim needs proof. In audit logs, the user name must fit the component. Access logs
-//! name no user; there, the address or the request itself must fit.
+//! A client chooses its user agent, so a claim needs proof. In audit logs, the user name must fit the component.
+//! Access logs contain no user name. For them, the address or the request itself must fit the component.
 
 use super::stable::stable_hash;
 use crate::k8s::address::host;
@@ -72,8 +72,9 @@ impl VersionClaim {
         Some(Self::new(by, version, stable_hash(username)))
     }
 
-    /// The claim of a request without a user. The loopback client calls from the server's own machine, and so may the control
-    /// plane. Other clients at that address may have another version, or may be another machine behind a proxy.
+    /// The claim of a request without a user. The loopback client calls from the server's own machine, and the
+    /// control plane may do so too. Other clients at that address may have another version, or they may run on
+    /// another machine behind a proxy.
     #[must_use]
     pub fn from_address(source: &str, product: AgentProduct<'_>, user_agent: &str) -> Option<Self> {
         let claimed = match product.name {

@@ -28,8 +28,8 @@ pub struct Condition {
     pub source: String,
     /// The variables that the condition uses, without duplicates.
     pub names: Vec<VariableRef>,
-    /// The operands of the condition's outermost `&&`, or the whole condition. An operand uses fewer variables than the
-    /// whole condition. Thus it has fewer distinct inputs, and its results are cached better.
+    /// The operands of the condition's outermost `&&`, or the whole condition. An operand uses fewer variables than
+    /// the whole condition. Thus an operand has fewer distinct inputs, and its cached results are used more often.
     pub conjuncts: Vec<Conjunct>,
     whole: Runnable,
 }
@@ -42,7 +42,7 @@ pub struct Conjunct {
     expr: Runnable,
 }
 
-/// An expression for CEL's interpreter and, if it can be translated, for [`NativeExpr`].
+/// An expression for CEL's interpreter. It also has a [`NativeExpr`], if the expression can be translated.
 #[derive(Debug)]
 struct Runnable {
     native: Option<NativeExpr>,
@@ -75,7 +75,7 @@ impl Condition {
         Self::check(source, program.expression(), program.source_info(), scope)
     }
 
-    /// Compiles a condition that a test has checked, with CEL's faster parser. It reports no positions.
+    /// Compiles a condition that a test has checked, with CEL's faster parser. This parser reports no positions.
     ///
     /// # Errors
     /// Returns the same errors as [`Condition::compile`], without positions.
@@ -115,8 +115,8 @@ impl Condition {
         Ok(Self { source: source.to_owned(), names, conjuncts, whole: Runnable::new(whole, scope) })
     }
 
-    /// Evaluates the condition without CEL, which suffices for most conditions. `Some` is always equal to CEL's result.
-    /// `None` means that only CEL can decide.
+    /// Evaluates the condition without CEL. This suffices for most conditions. `Some` is always equal to CEL's
+    /// result. `None` means that only CEL can decide.
     pub fn holds_natively<'v>(&'v self, find: impl Fn(VariableRef) -> VariableValue<'v>) -> Option<bool> {
         self.whole.native.as_ref()?.holds(&find)
     }

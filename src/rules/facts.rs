@@ -37,7 +37,7 @@ pub struct RowFacts<'a> {
     pub agreement: &'a Agreement,
     /// Polls, herds, relists and other patterns over time.
     pub pattern: Option<&'a Pattern>,
-    /// Slow reads in etcd's own log that overlap with LISTs of this row.
+    /// Slow reads in etcd's own log that match LISTs of this row.
     pub slow_reads: &'a [SlowRead],
     /// The cost of the row's requests; `None` without an inventory.
     pub cost: Option<&'a Cost>,

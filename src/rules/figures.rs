@@ -137,7 +137,7 @@ fn with_noun(shown: String, plural: Option<String>) -> String {
 pub(super) fn add_to(environment: &mut Environment<'_>) {
     environment.add_filter("count", |number: f64, plural: Option<String>| {
         let shown = match number {
-            // Rates have one decimal.
+            // A small number that is not whole, such as a rate, gets one decimal.
             0.05..9.95 if (number - number.round()).abs() >= 0.05 => format!("{number:.1}"),
             _ => whole(number, count)?,
         };

@@ -30,7 +30,8 @@ pub struct Finding {
     pub resource: Option<String>,
     /// The name of the shape with the most requests.
     pub shape: Option<String>,
-    /// Distinguishes findings of the same rule and client. Contains no counts, so that later logs have the same key.
+    /// Distinguishes findings of the same rule and client. Contains no counts, so a finding keeps its key in later
+    /// logs.
     pub key: Vec<String>,
     /// One sentence. Contains text that clients chose, so escape it where it is shown.
     pub message: String,
@@ -53,7 +54,7 @@ pub struct Finding {
     pub user_agents: Vec<(String, String)>,
     /// Example requests as evidence, the most expensive first.
     pub evidence: Vec<Exemplar>,
-    /// Slow reads in etcd's own log that overlap with LISTs of the finding.
+    /// Slow reads in etcd's own log that match LISTs of the finding.
     pub slow_reads: Option<SlowReads>,
     /// The known product of the client, and how it was recognized.
     pub known_product: Option<(&'static Product, RecognizedBy)>,

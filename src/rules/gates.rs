@@ -32,7 +32,7 @@ impl RequestGate {
     }
 }
 
-/// The client and shape with the most requests of a gate or of a rule's worst finding.
+/// The client and shape with the most requests: among a gate's requests, or in a rule's worst finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Worst {
     pub client: String,
@@ -49,7 +49,7 @@ pub struct GateRequests {
     pub informers: u64,
     /// Requests that a suppression covers. The gate does not count them.
     pub suppressed: u64,
-    /// The client and shape with most of the counted requests.
+    /// The client and shape with the most counted requests.
     pub worst: Option<Worst>,
 }
 

@@ -29,12 +29,13 @@ pub struct Companions {
 /// GETs from etcd that a client sends in the same minutes as other requests.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct InStep<'a> {
-    /// The number of GETs in the shared minutes. In each minute, each of the other requests counts at most one GET.
+    /// The number of GETs in the shared minutes. In each minute, at most as many GETs count as there are other
+    /// requests.
     pub reads: u64,
     pub resource: &'a str,
 }
 
-/// The maximum number of GETs for each of the other requests. Beyond it, the GETs have another purpose.
+/// The maximum number of GETs for each other request. If there are more GETs, they have another purpose.
 const MOST_READS_EACH: u64 = 2;
 
 /// A row of updates or patches.
@@ -46,7 +47,6 @@ pub struct WriterRow<'a> {
     pub row: &'a Row,
 }
 
-/// Totals over all clients.
 #[derive(Debug)]
 pub struct ClientTotals<'a> {
     pub judged: &'a JudgedClients,
@@ -332,7 +332,8 @@ impl<'a> RowGroup<'a> {
         Some((spans().map(|span| span.0).min()?, spans().map(|span| span.1).max()?))
     }
 
-    /// Returns the number of all requests that the group's clients send for the resource of the leading row.
+    /// Counts the watches, LISTs and writes that the group's clients send for the resource of the leading row.
+    /// Includes requests that the rule does not match.
     #[must_use]
     pub fn companions(&self) -> Companions {
         let resource = self.leading().key.resource.as_deref().unwrap_or_default();
@@ -346,7 +347,7 @@ impl<'a> RowGroup<'a> {
         })
     }
 
-    /// Slow reads in etcd's own log that overlap with LISTs of the group.
+    /// Slow reads in etcd's own log that match LISTs of the group.
     #[must_use]
     pub fn slow_reads(&self) -> Option<SlowReads> {
         self.totals.judged.slow_reads.count(self.rows.iter().flat_map(|facts| facts.slow_reads))
@@ -387,8 +388,8 @@ impl<'a> RowGroup<'a> {
 
     /// Returns the number of requests with a RequestReceived event but without a ResponseComplete event.
     ///
-    /// A RequestReceived event has no verdict. Thus kubetoll compares it with the ResponseComplete events of all
-    /// verdicts of its request shape.
+    /// A RequestReceived event has no verdict. Thus kubetoll compares the numbers of both events for a request shape,
+    /// over all its verdicts.
     #[must_use]
     pub fn unfinished(&self) -> u64 {
         let unfinished = |client: &usize| &self.totals.unfinished[*client];
@@ -415,7 +416,8 @@ fn request_key(key: &ShapeKey) -> RequestKey<'_> {
     (key.verb, key.resource.as_deref(), key.subresource.as_deref(), key.scope, &key.parameters)
 }
 
-/// Finds the request shapes of a client with more RequestReceived than ResponseComplete events, and the difference.
+/// Finds the request shapes of a client that have more RequestReceived than ResponseComplete events. The value is the
+/// difference.
 fn unfinished(client: &ClientSummary) -> HashMap<RequestKey<'_>, u64, FxBuildHasher> {
     let mut unfinished = HashMap::default();
     let mut shapes = client.shapes.iter().peekable();

@@ -72,8 +72,8 @@ impl EtcdWrites {
             for (key, shape_summary) in client.shapes.iter().filter(|(key, _)| is_counted(key)) {
                 for one in &shape_summary.rows {
                     let stored = measure.etcd_writes(key, shape_summary, &one.row);
-                    // A row's minutes do not show which of its requests were refused, so count them only if most
-                    // were stored.
+                    // A row's minutes do not show which requests were refused. So count the row only if at least half
+                    // of its requests were stored.
                     if stored * 2 >= judged.requests(&one.row) {
                         own += stored;
                         times.merge_from(&one.row.times(judged.received_only));

@@ -336,7 +336,8 @@ impl<'r> RuleRun<'r, '_> {
         self.found.accepted = covered.map(|(at, _)| at).collect();
     }
 
-    /// Adds a finding. If a suppression covers some of its rows, evaluates the other rows again without them.
+    /// Adds a finding. Rows that a suppression covers become a suppressed finding. Then the other rows are evaluated
+    /// again, without the covered rows.
     fn found(&mut self, group: RowGroup<'r>, severity: Severity, levels: &mut Levels) {
         if self.suppressions.is_empty() {
             return self.keep(Some(group), severity, None);
@@ -441,7 +442,7 @@ impl<'r> RuleRun<'r, '_> {
     }
 }
 
-/// Splits rows into their groups. A group's position depends on its first row.
+/// Splits rows into their groups, ordered by the first row of each group.
 fn groups(matched: &[(u32, u32)]) -> Vec<&[(u32, u32)]> {
     let mut groups: Vec<_> = matched.chunk_by(|(a, _), (b, _)| a == b).collect();
     groups.sort_unstable_by_key(|rows| rows[0].1);

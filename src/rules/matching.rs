@@ -1,7 +1,7 @@
 //! Evaluates a rule's `match` for each row.
 //!
-//! The operands of the outermost `&&` are cached separately, by the values of their variables. These values are
-//! numbered from 0 (see [`FactColumn`]), so a row usually costs one lookup.
+//! The results of each operand of the outermost `&&` are cached separately, by the values of its variables. These
+//! values are numbered from 0 (see [`FactColumn`]), so a row usually costs one lookup.
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;

@@ -11,7 +11,7 @@ pub enum Root {
     Client,
     /// The request shape of a row, with its verdict.
     Request,
-    /// The apiserver that served a row.
+    /// The apiserver that served the requests of a row.
     Server,
     /// Numbers of a group of rows.
     Stats,

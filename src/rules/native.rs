@@ -245,8 +245,8 @@ impl NativeExpr {
     }
 }
 
-/// Compares as CEL does: an int and a double by value. `None` for a number and a string or list, because only CEL
-/// decides that.
+/// Compares as CEL does: an int and a double by value. `None` if a number is compared with a string or list, because
+/// only CEL decides that.
 fn equal(left: &VariableValue<'_>, right: &VariableValue<'_>) -> Option<bool> {
     match (left, right) {
         (VariableValue::Text(left), VariableValue::Text(right)) => Some(left == right),

@@ -1,6 +1,7 @@
 //! The `stats.*` variables of patterns over time, such as polls and herds.
 //!
-//! They cover only the requests that kubetoll tracked over time. The report shows how many it did not track.
+//! They cover only the requests that kubetoll followed over time. The report shows how many requests it did not
+//! follow.
 
 use super::group::{GroupGetter, RowGroup};
 use super::value::Kind::{Double, Int, Text};
@@ -73,7 +74,7 @@ macro_rules! counts {
     };
 }
 
-/// Variables that count.
+/// Variables whose values are counts.
 pub(super) const COUNTS: &[Variable<GroupGetter>] = counts! {
     "instances", "Instances (pods, else nodes, else addresses) that sent the requests; the highest number of one shape.",
         |pattern| pattern.instances;
@@ -159,7 +160,7 @@ pub(super) const COUNTS: &[Variable<GroupGetter>] = counts! {
         |pattern| pattern.watching.fallbacks;
 };
 
-/// Variables that are durations, timestamps or names.
+/// Variables whose values are durations, timestamps or names.
 pub(super) const TIMES: &[Variable<GroupGetter>] = &[
     Variable {
         name: "pollSeconds",

@@ -28,7 +28,8 @@ pub struct Permission {
     pub check: String,
 }
 
-/// Whether a connection needs the verb `create` in addition to `Permission::verb`.
+/// Whether a connection (exec, attach, portforward or proxy) needs the verb `create` in addition to
+/// `Permission::verb`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CreateVerb {
     /// The connection does not need `create`.
@@ -133,7 +134,8 @@ impl Permission {
                         by_client.entry(std::ptr::from_ref(facts.client)).or_default().extend(namespaces);
                     }
                 }
-                // An exemplar is only one of many requests, so the namespaces of the exemplars are incomplete.
+                // An exemplar is only one of many requests, so the exemplars do not show all namespaces. For LISTs
+                // and watches in a namespace, the ledger counts distinct namespaces.
                 let reads_collections =
                     *scope == Scope::Namespace && matches!(request.verb, Verb::List | Verb::Watch);
                 let is_in_one = |facts: &RowFacts<'_>| NamespaceCount::new(facts, reads_collections).is_one();
@@ -279,11 +281,15 @@ fn several(number: NamespaceCount, known: usize) -> Option<String> {
     }
 }
 
-/// Returns the verb that RBAC checks, which depends on the HTTP method, and whether the request needs `create`.
+/// Returns the verb that RBAC checks, and whether the request needs `create`.
 ///
-/// Sources: k8s.io/apiserver `pkg/endpoints/request/requestinfo.go`: the verb of a connection depends on its HTTP
-/// method. kubectl opens exec, attach and portforward with POST before 1.31, and with GET (WebSocket) since then
-/// (kubernetes/kubernetes#133515). `websockets_need_create`: from 1.35 such a GET needs `create`, too.
+/// The verb of a connection depends on its HTTP method. Source: k8s.io/apiserver
+/// `pkg/endpoints/request/requestinfo.go`.
+///
+/// Before 1.31, kubectl opens exec, attach and portforward with POST. From 1.31 on, kubectl uses GET (WebSocket).
+/// Source: kubernetes/kubernetes#133515.
+///
+/// If `websockets_need_create` (from 1.35 on), such a GET also needs `create`.
 fn rbac_verbs(
     verb: Verb,
     subresource: &str,

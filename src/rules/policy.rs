@@ -103,7 +103,7 @@ pub struct Policy {
     pub aggregated: Vec<String>,
     /// Default for `--select`.
     pub select: Vec<String>,
-    /// Added to the values of `--ignore`.
+    /// These values are added to the values of `--ignore`.
     pub ignore: Vec<String>,
     /// Default for `--fail-on`.
     pub fail_on: Vec<Positioned<String>>,
@@ -253,8 +253,8 @@ impl PolicyReader<'_> {
         }
     }
 
-    /// Rejects a gate only if its name is close to a known gate, because kubetoll knows only the gates that affect
-    /// verdicts.
+    /// Rejects an unknown feature gate if its name is close to a known gate. Accepts other unknown gates, because
+    /// kubetoll knows only the gates that affect verdicts.
     fn gate(&mut self, gate: &Positioned<String>) {
         let name = &gate.value;
         let near = known_names().find(|known| strsim::osa_distance(known, name) <= 3);
@@ -332,7 +332,7 @@ impl PolicyReader<'_> {
         is_known.then_some(setting)
     }
 
-    /// Whether the rule has this threshold, and the number has the threshold's type.
+    /// Whether the rule has this threshold, and the number has the threshold's type. If not, adds an error.
     fn fits(
         &mut self,
         rule: &Positioned<String>,

@@ -1,15 +1,15 @@
 //! Groups clients that run the same program. A rule can evaluate such clients together, in addition to each client
 //! alone.
 //!
-//! A CronJob template in 40 namespaces is many clients, and so is a dashboard with 15 users. Each client may stay below
-//! the thresholds of a rule, but the control plane has to carry their sum. A rule whose `groupBy` has `program` is
-//! evaluated twice: for each client, and for the sum over all clients of a program. The sum becomes a finding only if
-//! it is worse than the finding of each client.
+//! A CronJob template in 40 namespaces is many clients, and so is a dashboard with 15 users. Each client may stay
+//! below the thresholds of a rule, but the control plane has to carry their sum. A rule with `program` in its
+//! `groupBy` is evaluated for each client, and for the sum over a program's clients. The sum becomes a finding only
+//! if it is worse than the finding of each client.
 //!
 //! ServiceAccounts with the same user agent product run one program, and so do people with the same product. Many
-//! programs share some products, such as kubectl or a library's default. ServiceAccounts with such a product must also
-//! have the same name. Pods under the ServiceAccount `default` may run anything, so a shared product under `default` is
-//! never summed.
+//! programs share some products, such as kubectl or a library's default. ServiceAccounts with such a product must
+//! also have the same name. Pods under the ServiceAccount `default` may run anything, so a shared product under
+//! `default` is never summed.
 
 use std::collections::BTreeMap;
 

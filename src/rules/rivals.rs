@@ -1,4 +1,5 @@
-//! Finds other clients that write the objects on which a client got conflicts (409), as far as the log shows them.
+//! Finds other clients that write the objects on which a client got conflicts (409). The log may not show all of
+//! them.
 
 use std::cmp::Reverse;
 
@@ -17,7 +18,8 @@ pub struct Rival {
     pub name: String,
     /// The number of objects that both clients write; an estimate above 64. 0 if they write different subresources.
     pub objects: u64,
-    /// The number of the rival's writes to the shared objects. Without a shared object, of its writes to the resource.
+    /// The number of the rival's writes to the shared objects. If no object is shared, the number of its writes to
+    /// the resource.
     pub writes: u64,
     /// The subresource that the rival writes, if no shared object is known.
     pub subresource: Option<String>,

@@ -14,8 +14,8 @@ pub(super) struct RowIds {
     pub(super) client: u32,
     /// The number of the shape, unique over all clients.
     pub(super) shape: u32,
-    /// The number of the request shape and verdict, which determine `request.*` and `server.*`. Clients share these
-    /// numbers.
+    /// The number of the request shape and verdict, which determine `request.*` and `server.*`. All clients with this
+    /// shape and verdict share the number.
     pub(super) request_id: u32,
     /// The number of the client and product, which determine `client.*`.
     pub(super) client_id: u32,

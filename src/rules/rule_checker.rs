@@ -62,8 +62,8 @@ struct Checker<'a> {
 enum CheckLevel {
     /// For a user's rules.
     Full,
-    /// For kubetoll's own rules, which a test checks in full. A run skips their texts, and parses conditions with a faster
-    /// parser that reports no positions.
+    /// For kubetoll's own rules, which a test checks in full. A run does not check their texts. It parses their
+    /// conditions with a faster parser, which reports no positions.
     Embedded,
 }
 

@@ -228,7 +228,7 @@ pub fn read(node: YamlNode, reader: &mut Reader<'_>) -> RuleFile {
         }
         seen.push(name);
     }
-    // `reader.map` has reported this already. Missing keys would only add noise.
+    // `reader.map` has reported this already. Errors about missing keys would not help.
     if !is_map {
         return rule;
     }

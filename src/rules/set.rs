@@ -47,8 +47,8 @@ impl RuleSet {
     /// Never: a test parses all embedded rules.
     #[must_use]
     pub fn embedded() -> Self {
-        // Parsing in parallel shortens the start. These threads end here and free their memory; threads of a pool would
-        // keep it.
+        // Parsing in parallel makes the start faster. These threads end here and free their memory. The threads of a
+        // pool would keep their memory.
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
         let parse = |part: &[(&str, &str)]| -> Vec<Rule> {
             part.iter().map(|(file, text)| parse_embedded_rule(file, text)).collect()

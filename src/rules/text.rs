@@ -30,7 +30,8 @@ const STATEMENTS: [&str; 4] = ["if", "elif", "else", "endif"];
 /// Filters whose result can have any size. The environment does not have them.
 const UNBOUNDED: [&str; 5] = ["indent", "format", "slice", "batch", "replace"];
 
-/// A checked text. It is compiled once, on first use: most rules find nothing, and some find thousands.
+/// A checked text. It is compiled on first use, because most rules find nothing. It is compiled only once, because
+/// some rules have thousands of findings.
 #[derive(Debug)]
 pub struct TextTemplate {
     source: String,
@@ -199,8 +200,8 @@ fn unbounded(inside: &str, is_statement: bool, scope: &VariableScope<'_>) -> Opt
     (digits > Some(MOST_DIGITS)).then(|| format!("a number has at most {MOST_DIGITS} digits"))
 }
 
-/// Whether all factors of the products are numbers: minijinja repeats a string that is multiplied. A filter after the
-/// product does not matter.
+/// Whether every product in a placeholder multiplies only numbers. minijinja repeats a string that is multiplied. A
+/// filter outside the product's parentheses does not matter.
 fn multiplies_numbers(inside: &str, scope: &VariableScope<'_>) -> bool {
     let is_text = |word: &str| {
         let (root, name) = word.split_once('.').unwrap_or((word, ""));

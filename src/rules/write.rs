@@ -45,8 +45,8 @@ static ARE_OF_FAILURES: LazyLock<Vec<bool>> =
 static DEPRECATED: LazyLock<Option<usize>> =
     LazyLock::new(|| STATS.iter().position(|name| name.name == "deprecated"));
 
-/// Escapes text that a client chose for Markdown: it must not end its code span or its line. Control characters become
-/// the escapes that the formats write for names, so a name reads the same everywhere.
+/// Escapes text that a client chose, for use in Markdown. The text must not end its code span or its line. Control
+/// characters get the same escapes as in other formats, so a name looks the same everywhere.
 fn in_prose(text: &str) -> String {
     if !text.contains(|c: char| c == '`' || c.is_control()) {
         return text.to_owned();
@@ -80,7 +80,8 @@ fn thresholds(rule: &Rule) -> Value {
     )
 }
 
-/// Renders a finding on a client. If a text fails on a value, it is replaced and the error is returned, too.
+/// Renders a finding on a client. If a text fails on a value, the error is returned. Then the rule's summary replaces
+/// a failed message; other failed texts become empty.
 pub(super) fn on_group(rule: &Rule, severity: Severity, group: &RowGroup<'_>) -> (Finding, Vec<String>) {
     let leading = group.leading();
     let client = leading.client;

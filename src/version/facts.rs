@@ -10,7 +10,7 @@ use crate::k8s::{KubeVersion, Mark};
 use crate::ledger::{Presence, Sign, VersionEvidence};
 use crate::requests::ClaimSource;
 
-/// The maximum number of possible minor versions at which unconfirmed user agents of an access log may decide.
+/// Unconfirmed user agents of an access log decide the version only if at most this many minor versions are possible.
 const MAX_UNCONFIRMED_MINORS: u16 = 3;
 
 /// How far a fact is trusted, the most trusted first. kubetoll reports a fact that contradicts more trusted ones, but
@@ -21,11 +21,12 @@ pub(super) enum Trust {
     Stated,
     /// The server wrote or served something that only some releases support.
     Shown,
-    /// A control plane component has a version; the version skew policy limits the server's.
+    /// A control plane component states its version. The version skew policy then limits the version of the server.
     ControlPlane,
-    /// A node component has a version; the version skew policy limits the server's.
+    /// A node component states its version. The version skew policy then limits the version of the server.
     Nodes,
-    /// A setting of the server may be the cause instead.
+    /// A response that fits only some releases with default settings. A non-default setting of the server may also
+    /// cause it.
     Settings,
     /// The latency annotations of requests agree only with the verdicts of some releases.
     Measured,
@@ -34,9 +35,9 @@ pub(super) enum Trust {
 /// A fact about the server's release.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fact {
-    /// The fact in words.
+    /// The fact as text.
     pub text: String,
-    /// The source files that show it; empty if it comes from all of them together.
+    /// The source files that show the fact. Empty if the fact follows from all sources together.
     pub sources: Vec<u32>,
     /// The releases that are consistent with the fact.
     pub allows: Releases,
@@ -55,7 +56,7 @@ impl Fact {
         if modeled.is_empty() { self.allows.to_string() } else { modeled.to_string() }
     }
 
-    /// The releases in the model that are not consistent with the fact.
+    /// The modeled releases that are not consistent with the fact.
     #[must_use]
     pub fn excludes(&self) -> Releases {
         self.allows.others().and(&Releases::modeled())
@@ -67,7 +68,7 @@ impl Fact {
     }
 }
 
-/// A version is rare if at most one out of this many kubelets has it.
+/// A minor version is rare if at most one kubelet in this many has it.
 const RARE: usize = 10;
 
 /// The hashes of instances, each with the version that it claims.
@@ -118,10 +119,10 @@ fn sum<'a>(presences: impl Iterator<Item = &'a Presence>) -> Presence {
     })
 }
 
-/// All facts of a log.
+/// All facts of a log about the release of its server.
 #[derive(Debug)]
 pub(super) struct VersionFacts {
-    /// The most trusted first.
+    /// The facts, sorted: the most trusted facts are first.
     pub all: Vec<Fact>,
     stated: BTreeMap<ClaimSource, BTreeSet<KubeVersion>>,
     kubelets: InstanceVersions,
@@ -129,7 +130,8 @@ pub(super) struct VersionFacts {
 }
 
 impl VersionFacts {
-    /// Derives the facts from the evidence. A gate that the user sets proves nothing about the release.
+    /// Derives the facts from the evidence. If the user sets the gate `WatchList`, or a gate that includes it, its
+    /// effect proves nothing about the release.
     pub fn new(evidence: &Evidence, server: &Server) -> Self {
         let mut stated: BTreeMap<ClaimSource, BTreeSet<KubeVersion>> = BTreeMap::new();
         let mut exact: BTreeMap<(ClaimSource, KubeVersion), (Vec<u32>, Presence)> = BTreeMap::new();
@@ -182,7 +184,7 @@ impl VersionFacts {
         });
     }
 
-    /// The facts that exclude releases of the model.
+    /// The facts that exclude at least one modeled release.
     pub fn listed(&self) -> Vec<Fact> {
         self.all.iter().filter(|fact| !fact.excludes().is_empty()).cloned().collect()
     }
@@ -229,8 +231,9 @@ impl VersionFacts {
     }
 }
 
-/// The minor version with the most instances, if the set contains it. Returns its newest claimed release, and the
-/// number of instances. If several minors are equally frequent, the newest one wins.
+/// Counts the instances of each minor version. A claim counts as the nearest release in `set` with the same minor;
+/// see [`nearest`]. Returns the newest such release of the minor with the most instances, and their number. If
+/// several minors are equally frequent, the newest minor wins.
 fn most_frequent(claims: &InstanceVersions, set: &Releases) -> Option<(KubeVersion, usize)> {
     let mut minors: BTreeMap<u16, (BTreeSet<u64>, Option<KubeVersion>)> = BTreeMap::new();
     for (instance, version) in claims {
@@ -286,7 +289,8 @@ fn claim_fact(by: ClaimSource, version: KubeVersion, sources: Vec<u32>, presence
     Some(Fact { text: format!("{who} {version}"), sources, allows, trust, is_rare: false, presence })
 }
 
-/// Creates the facts that follow from kubelets or kube-proxies, one for each minor version.
+/// Creates the facts that follow from the version claims of kubelets or kube-proxies. There is one fact for each
+/// minor version.
 fn node_facts(by: ClaimSource, evidence: &Evidence) -> Vec<Fact> {
     let mut minors: BTreeMap<u16, Vec<(u64, u32, KubeVersion)>> = BTreeMap::new();
     for (_, instance, source, version) in evidence.instances.iter().filter(|(of, ..)| *of == by) {
@@ -299,7 +303,8 @@ fn node_facts(by: ClaimSource, evidence: &Evidence) -> Vec<Fact> {
         own.map(|(_, instance, ..)| instance).collect::<BTreeSet<_>>().len()
     };
     let all = kubelets(None);
-    // All kube-proxies may share one user, but each has the version of its node's kubelet. So count kubelets.
+    // All kube-proxies may share one user, so their number is unknown. But each kube-proxy has the version of its
+    // node's kubelet. So count kubelets.
     let is_rare = |minor: u16| (1..=all / RARE).contains(&kubelets(Some(minor)));
     let fact = |(minor, claims): (u16, Vec<(u64, u32, KubeVersion)>)| {
         let instances: BTreeSet<u64> = claims.iter().map(|(instance, ..)| *instance).collect();
@@ -366,7 +371,8 @@ fn sign_fact(sign: Sign, sources: Vec<u32>, presence: Presence, watch_list_is_se
     Some(Fact { text, sources, allows, trust, is_rare: false, presence })
 }
 
-/// The releases in which the gate `WatchList` is on or off by default. Future releases count like the newest known one.
+/// The releases in which the default of the gate `WatchList` is `is_on`. Releases after the newest known one count
+/// like the newest known one.
 fn watch_list(is_on: bool) -> Releases {
     let newest = KubeVersion::NEWEST.minor;
     let has_it = |minor: &u16| {
@@ -381,7 +387,7 @@ fn watch_list(is_on: bool) -> Releases {
     minors.reduce(|all, one| all.or(&one)).unwrap_or_else(Releases::all)
 }
 
-/// What a mark shows, as text, and the releases that write it.
+/// The text of the fact that follows from a mark, and the releases that write the mark.
 fn mark_releases(mark: Mark) -> (&'static str, Releases) {
     match mark {
         Mark::LatencyAnnotation => (

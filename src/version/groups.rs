@@ -16,7 +16,8 @@ pub(super) struct FactGroup<'a> {
 }
 
 impl<'a> FactGroup<'a> {
-    /// Moves `seed`, and the facts that can be true together with it, out of `rest`. Earlier facts take precedence.
+    /// Moves `seed`, and the facts that can be true together with it, from `rest` to a new group. Earlier facts take
+    /// precedence.
     fn take(rest: &mut Vec<&'a Fact>, seed: &'a Fact) -> Self {
         let mut group = Self { set: seed.allows.clone(), facts: vec![seed] };
         rest.retain(|fact| {
@@ -48,14 +49,14 @@ impl<'a> FactGroup<'a> {
 pub(super) struct FactGroups<'a> {
     /// At least one group. No two groups share a release.
     pub servers: Vec<FactGroup<'a>>,
-    /// Facts that contradict more trusted facts, but do not prove another server. The cause is a setting or an
-    /// unsupported node.
+    /// Facts that contradict more trusted facts, but do not prove another server. A setting or an unsupported node
+    /// may be the cause.
     contradictions: Vec<&'a Fact>,
 }
 
 impl VersionFacts {
-    /// Groups the facts by server. If a fact contradicts a more trusted fact, it describes another server. But if a
-    /// setting or an unsupported node may explain the contradiction, it is not used.
+    /// Groups the facts by server. A fact that contradicts a more trusted fact describes another server. But kubetoll
+    /// does not use such a fact if a setting or an unsupported node may explain it.
     pub fn groups(&self) -> FactGroups<'_> {
         let mut rest: Vec<&Fact> = self.all.iter().collect();
         let Some(seed) = rest.first().copied() else {
@@ -71,8 +72,8 @@ impl VersionFacts {
         FactGroups { servers, contradictions: rest }
     }
 
-    /// Whether the fact proves a second server. A version claim of the server does. Other
-    /// facts may come from an unsupported node or a setting.
+    /// Whether the fact proves a second server. A version that a server states always does. Other facts may come from
+    /// an unsupported node or a setting.
     fn is_of_another(&self, fact: &Fact, first: &FactGroup<'_>) -> bool {
         match fact.trust {
             Trust::Stated => true,
@@ -114,7 +115,8 @@ impl VersionFacts {
         Some(changes)
     }
 
-    /// The facts that are consistent with `set` and exclude one of `others`. The most trusted facts are first.
+    /// The facts that are consistent with `set` and exclude at least one of `others`. The most trusted facts are
+    /// first.
     pub fn that_show<'f>(
         &'f self,
         set: &'f Releases,

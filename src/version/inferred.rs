@@ -11,7 +11,7 @@ use crate::ledger::ServerTimeline;
 /// The maximum number of facts that are listed for each version, if a log shows several versions.
 pub(super) const MAX_OWN_FACTS: usize = 8;
 
-/// How the versions in a log are related.
+/// How the versions in a log relate to one another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relation {
     /// The log shows one version.
@@ -125,7 +125,8 @@ impl Inferred {
         }
     }
 
-    /// If all versions give the same verdicts, uses the best estimate to judge all requests. Returns whether they do.
+    /// If all versions of the timeline give the same verdicts, uses the best estimate to judge all requests. Returns
+    /// true in this case.
     pub fn judge_as_one_if_alike(&mut self) -> bool {
         let are_alike =
             self.timeline.kube_versions().all(|version| have_equal_verdicts(version, self.version));
@@ -141,7 +142,7 @@ impl Inferred {
         self.by_version_index = vec![self.candidates.clone()];
     }
 
-    /// Whether all possible releases give the same verdicts.
+    /// Whether the possible releases give the same verdicts, for each version of the timeline.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.by_version_index.iter().all(|set| epochs(set).count() < 2)
@@ -163,7 +164,7 @@ impl Inferred {
     }
 }
 
-/// The union of sets.
+/// The union of sets. Without any set, all modeled releases.
 pub(super) fn union<'a>(sets: impl Iterator<Item = &'a Releases>) -> Releases {
     sets.cloned().reduce(|all, one| all.or(&one)).unwrap_or_else(Releases::modeled)
 }

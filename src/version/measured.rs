@@ -1,4 +1,5 @@
-//! Version evidence from latency annotations: measurements may contradict the verdicts of some releases only.
+//! Version evidence from latency annotations. Measurements that contradict the verdicts of some releases show that
+//! the server does not run these releases.
 
 use std::sync::Arc;
 
@@ -9,7 +10,8 @@ use crate::apiserver::{Releases, RequestShape, ServedFrom, Server, epochs, judge
 use crate::k8s::{EtcdVersion, Verb};
 use crate::ledger::{Clients, Observed, Presence, ServerTimeline, TimelineVersion};
 
-/// The minimum number of contradictions that prove something. A watch cache that is still filling causes a few.
+/// The minimum number of contradictions that exclude a release. A watch cache that is still filling causes a few
+/// contradictions.
 const LEAST: u64 = 5;
 
 /// The server's measurements for one request shape. All requests succeeded.
@@ -33,16 +35,21 @@ pub(super) fn rows(clients: &mut Clients) -> Vec<MeasuredRow> {
     rows
 }
 
-/// The number of measurements that contradict or support a release. The order compares contradictions first.
+/// The number of measurements that contradict a release, and the number that agree with it. Comparisons consider the
+/// contradictions first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct ReleaseSupport {
     against: u64,
     agree: u64,
 }
 
-/// Counts the measurements that agree with a server's verdicts or contradict them. There are two contradictions: a read from
-/// etcd without a call to etcd, and a read from the watch cache alone with such a call. A consistent LIST that falls back to
-/// etcd is not a contradiction. It is slow, so the server measures it more often than others.
+/// Counts the measurements that agree with a server's verdicts, and those that contradict them. A measurement
+/// contradicts a verdict in two cases:
+/// - The verdict includes a call to etcd, but the server made none.
+/// - The verdict is a read from the watch cache alone, but the server called etcd.
+///
+/// A consistent LIST that falls back to etcd is not a contradiction. Such a LIST is slow, so the server measures it
+/// more often than others.
 fn support(rows: &[MeasuredRow], server: &Server) -> ReleaseSupport {
     let mut support = ReleaseSupport::default();
     for MeasuredRow { shape, observed } in rows {

@@ -53,16 +53,18 @@ impl Merge for FirstAndLast {
     }
 }
 
-/// A claim of any instance. Signs come first, because they are few. A client can claim many versions.
+/// A claim without its instance. The flag is false for a sign, so that signs come first. If there are too many
+/// claims, the last ones are dropped. Signs are few, but a client can claim many versions.
 type Kind = (bool, Claim);
 
 /// Claims about the server's version, each with its first and its last event. The order of calls does not affect which
 /// claims are kept.
 #[derive(Debug, Clone)]
 pub struct Claims {
-    /// By source. The number of instances in one source cannot evict the claims of another.
+    /// Claims by source. Each source has its own limit, so many claims in one source cannot evict the claims of
+    /// another.
     kinds: BTreeMap<u32, BTreeMap<Kind, FirstAndLast>>,
-    /// By source and claim. Above the limit, this is a sample.
+    /// Claims of single instances, by source and claim. Above [`MAX_INSTANCES`], this is a sample.
     instances: BoundedMap<(u32, Claim), FirstAndLast>,
 }
 
@@ -116,7 +118,7 @@ impl Claims {
         self.instances.kept().map(|((source, claim), seen)| (*source, *claim, *seen))
     }
 
-    /// The version evidence of these claims. `source` maps each source to the source under which its evidence counts.
+    /// The version evidence of these claims. The claims of a source count for the source that `source` returns.
     fn evidence(&mut self, source: impl Fn(u32) -> u32) -> VersionEvidence {
         let mut evidence = VersionEvidence::default();
         for (own, claim, seen) in self.kinds() {
@@ -156,7 +158,7 @@ impl ClaimSpans {
         self.widen((source, version_index), (at, at));
     }
 
-    /// Moves all periods of `other` into this.
+    /// Moves all time spans of `other` into this.
     pub fn merge(&mut self, other: &mut Self) {
         for (key, span) in std::mem::take(&mut other.0) {
             self.widen(key, span);
@@ -175,8 +177,8 @@ impl ClaimSpans {
         judges.map(|judge| judge.version).collect()
     }
 
-    /// Whether `other` gives these requests the same versions and possible releases. `other` is the result for a log
-    /// with one source.
+    /// Whether `found` and `other` judge these requests with the same versions and possible releases. `other` is the
+    /// result for a log with one source.
     fn are_judged_alike(&self, found: &Inferred, other: &Inferred) -> bool {
         let of = |found: &Inferred, index: u8| -> Option<(TimelineVersion, Releases)> {
             let index = usize::from(index);
@@ -196,11 +198,12 @@ fn inferred(evidence: &mut VersionEvidence, server: &Server) -> Inferred {
     found
 }
 
-/// Finds events that an extract must contain besides the chosen requests, so that the same versions are used to judge
-/// these requests. Without any one of these events, the result would change.
+/// Finds events that an extract must contain besides the chosen requests. With these events, kubetoll judges the
+/// chosen requests with the same versions as in the whole log. Mostly, each of these events is necessary. But if the
+/// number of nodes with a version matters, the events of all instances are returned.
 ///
-/// `found` is the result for the whole log. `all` and `chosen` are the claims of all events and of the chosen requests.
-/// `spans` contains the receive times of the chosen requests.
+/// `found` is the result for the whole log. `all` contains the claims of all events, and `chosen` those of the chosen
+/// requests. `spans` contains the receive times of the chosen requests.
 ///
 /// Returns `None` if no events show the versions: the user sets the version, a start line states it, or measurements
 /// show it.
@@ -237,8 +240,8 @@ pub fn sample(
     Some(needed(&few, is_shown_by).iter().map(|event| event.seen).collect())
 }
 
-/// The candidates without which `is_enough` fails. It drops many at once, because only a few are needed, and each test
-/// reads all others.
+/// Returns a minimal part of the candidates for which `is_enough` still returns true. It tries to drop many
+/// candidates at once. Only a few are needed, and each test reads all candidates that are left.
 fn needed<T>(all: &[T], is_enough: impl Fn(&mut dyn Iterator<Item = &T>) -> bool) -> Vec<&T> {
     let mut needed: Vec<&T> = Vec::new();
     // Slices that are not tried yet; the last is next.
@@ -258,7 +261,7 @@ fn needed<T>(all: &[T], is_enough: impl Fn(&mut dyn Iterator<Item = &T>) -> bool
     needed
 }
 
-/// An event that may be added, with its claims.
+/// An event that may be added to the extract, with its claims.
 #[derive(Debug)]
 struct Candidate {
     seen: Sighting,

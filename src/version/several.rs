@@ -67,7 +67,7 @@ pub(super) struct SeveralVersions<'a> {
 }
 
 impl<'a> SeveralVersions<'a> {
-    /// Finds the versions of each source. Returns `None` if all sources have one version.
+    /// Finds the versions of each source. Returns `None` if the sources show fewer than two different versions.
     pub fn new(facts: &'a VersionFacts, evidence: &Evidence, server: &Server) -> Option<Self> {
         let all = facts.groups();
         let sets: Vec<Releases> = all.servers.iter().map(|group| group.set.clone()).collect();
@@ -109,8 +109,8 @@ impl<'a> SeveralVersions<'a> {
         Some(several)
     }
 
-    /// For each version: the period from the first to the last time at which a source changes to it. `None` if no
-    /// source changes.
+    /// When the sources change to each version: the time from the first to the last such change. `None` if no source
+    /// changes its version.
     fn changes(&self) -> Option<Changes> {
         let mut changes: BTreeMap<KubeVersion, Change> = BTreeMap::new();
         for own in self.sources.values() {
@@ -216,8 +216,8 @@ impl<'a> SeveralVersions<'a> {
         }
     }
 
-    /// Ranks versions. A version that a server states is first, then the minor version of the most kubelets, then the
-    /// newest version.
+    /// The rank of a version; the highest rank is best. A version that a server states ranks above all others. Then
+    /// the number of kubelets with the same minor version decides, then the newer version.
     fn rank(&self, one: &ServerVersion) -> (bool, usize, KubeVersion) {
         (one.source.is_stated(), self.facts.kubelets_of(one.version.minor), one.version)
     }
@@ -303,8 +303,8 @@ impl<'a> SeveralVersions<'a> {
     }
 }
 
-/// The version of a source within `set`. `own` contains the facts of the source, `all` the facts of all sources, and
-/// `sets` the releases of each server in the log.
+/// The version of a source within `set`. `own` contains the facts of the source. `all` contains the facts of all
+/// sources. `sets` contains the releases of each server in the log.
 fn version(
     own: &VersionFacts,
     all: &VersionFacts,

@@ -1,4 +1,4 @@
-//! Computes the totals that each possible release would give.
+//! Computes how many LISTs and GETs each possible release would read from etcd, and how many limits it would ignore.
 
 use std::sync::Arc;
 
@@ -43,8 +43,8 @@ impl VersionTotals {
 /// A request shape, the response status and the version index.
 type ShapeAndStatus = (Arc<RequestShape<CompactString>>, Option<u16>, u8);
 
-/// The totals for each range of possible releases, ascending. Empty if all totals are equal. `versions` are the versions of
-/// the timeline, each with its possible releases.
+/// The totals for each range of possible releases, in ascending order. Empty if all totals are equal. `versions` are
+/// the versions of the timeline, each with its possible releases.
 #[must_use]
 pub fn totals(
     clients: &mut Clients,

@@ -19,7 +19,7 @@ use crate::report::{CaseCache, CaseFilter};
 use crate::requests::{Classifier, Request, request_hash};
 use crate::version::{ClaimSpans, Claims, Inferred, Relation, Sighting, sample};
 
-/// Limit of the requests that are found by audit ID. Each takes 16 bytes.
+/// The maximum number of requests that are found by audit ID. Each request takes 16 bytes.
 const MAX_REQUESTS: usize = 8 << 20;
 
 /// A set of hashes, which need no further hashing.
@@ -186,7 +186,7 @@ impl<'a> Choice<'a> {
         self.versions = spans.versions(version);
     }
 
-    /// Advice on how a scan of the extract finds the same version as a scan of the whole log.
+    /// Returns advice: how a scan of the extract finds the same version as a scan of the whole log.
     pub(super) fn version_advice(&self, version: &Inferred) -> anyhow::Result<Option<String>> {
         let judges = || {
             let versions: Vec<String> = self.versions.iter().map(ToString::to_string).collect();

@@ -29,7 +29,7 @@ impl Decoder {
             etcd_line(found, text, context, out);
             return true;
         }
-        // Without this, `aws_logs_tail` takes the date of an etcd line for the name of a log stream.
+        // Without this, `aws_logs_tail` would parse the date of an etcd line as the name of a log stream.
         match prefix::after_timestamp(text).and_then(|(time, rest)| Some((time, etcd::read(rest)?))) {
             Some((time, found)) if context.layers.len() < Layers::MAX => {
                 etcd_line(found, text, context.within(Envelope::CloudwatchExport, Some(time)), out);
@@ -39,8 +39,8 @@ impl Decoder {
         }
     }
 
-    /// Emits an etcd start line that states etcd's version, found in the logs of other programs. Returns false for
-    /// any other text.
+    /// Emits an etcd start line that states etcd's version. Such lines also occur in the logs of other programs.
+    /// Returns false for any other text.
     pub(super) fn etcd_start(text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) -> bool {
         let may_be = memchr::memmem::find(text.as_bytes(), b"etcd").is_some();
         match may_be.then(|| etcd::read(text)).flatten() {
@@ -96,8 +96,10 @@ impl Decoder {
     }
 }
 
-/// Finds the etcd line inside an unknown envelope. It looks at three places: a string or an object inside a JSON
-/// object, the value of `msg="…"`, and an object at the end of the line (`stern`).
+/// Finds the etcd line inside an unknown envelope. It looks at three places:
+/// - a string or an object inside a JSON object
+/// - the value of `msg="…"`
+/// - an object at the end of the line (`stern`)
 fn inner(text: &str) -> Option<Cow<'_, str>> {
     let is_line = |text: &str| matches!(etcd::read(text), Some(Ok(_)));
     if let Ok(value) = serde_json::from_str::<Value>(text) {

@@ -1,8 +1,8 @@
 //! Decodes events in batches: first it locates the fields of several lines, then it emits one event after another.
-//! Locating and emitting together need more code than the processor's instruction cache holds. Without batches the
-//! processor fetches that code again for each event.
+//! The code for both steps does not fit into the processor's instruction cache. Without batches, the processor
+//! fetches that code again for each event.
 //!
-//! The naive twin is [`Decoder::record`].
+//! Tests compare the outcomes with those of [`Decoder::record`].
 
 use super::{Decoder, OutcomeSink, SourceFacts, TextContext, trim_end, with_required_format};
 use crate::decode::on_demand::{EventFields, START};
@@ -18,9 +18,9 @@ pub struct LocatedEvent<'r> {
 }
 
 impl Decoder {
-    /// Locates the fields of a record in exactly the log backend's format, and appends it to `found`. The caller must
-    /// emit the batch before it decodes any other record. Returns false for a record in any other format; the caller
-    /// then decodes it with [`Decoder::record`].
+    /// Locates the fields of a record in exactly the log backend's format. Appends the record to `found`. The caller
+    /// must emit the batch before it decodes any other record. Returns false for a record in any other format; the
+    /// caller then decodes it with [`Decoder::record`].
     pub fn locate<'r>(
         &mut self,
         record: Record<'r>,
@@ -38,8 +38,8 @@ impl Decoder {
             self.is_last_line_nonstandard = true;
             return false;
         }
-        // An event has none of the keys of a container line, so it cannot continue an unfinished line. Such lines are
-        // dropped here.
+        // An event has none of the keys of a container line, so it cannot continue an unfinished line. So all
+        // unfinished lines are dropped here.
         self.note_event(&record, out);
         true
     }

@@ -10,7 +10,7 @@ use crate::decode::outcome::{Extent, Layers, Outcome};
 use crate::decode::prefix::{self, Prefixed};
 use crate::decode::skip::SkipReason;
 
-/// The maximum number of bytes of a part that are searched for a klog header (time, thread, file and line).
+/// At most this many bytes of a part are searched for a klog header (time, thread, file and line).
 const MAX_HEADER: usize = 200;
 
 impl Decoder {
@@ -122,8 +122,8 @@ impl Decoder {
         self.parts.add(stream, part, self.max_record);
     }
 
-    /// Joins the last part of a line with the parts before it. If this part begins a new line, it is a whole line, and
-    /// the end of the earlier parts is lost.
+    /// Joins the last part of a line with the parts before it. If the last part begins a new line, that line is
+    /// whole. The end of the earlier parts is then lost.
     pub(super) fn last_part(
         &mut self,
         stream: usize,
@@ -154,8 +154,8 @@ impl Decoder {
     }
 }
 
-/// Whether a text begins with a timestamp in etcd's format: a space before the time of day, or a tab after the
-/// timestamp. Lines of container runtimes have neither.
+/// Whether a text begins with a timestamp in etcd's format. This format has a space before the time of day, or a tab
+/// after the timestamp. Lines of container runtimes have neither.
 fn may_be_etcds(text: &str) -> bool {
     text.as_bytes().iter().take(40).find(|byte| byte.is_ascii_whitespace()).is_some_and(|byte| *byte == b'\t')
         || text.as_bytes().get(10) == Some(&b' ')

@@ -58,15 +58,15 @@ pub struct Decoder {
     unescaped: String,
     callers: CachedCallers,
     /// True if the last line passed to [`Decoder::locate`] was not in the log backend's format. The decoder then does
-    /// not try this format for this line and the next one, because adjacent lines mostly have the same format. It never
-    /// changes an outcome.
+    /// not try this format again for that line and the next one. Adjacent lines mostly have the same format. The flag
+    /// never changes an outcome.
     is_last_line_nonstandard: bool,
     parts: LineParts,
     /// For each output stream: the envelopes of its last part.
     parts_at: [Layers; 2],
     unfinished: UnfinishedLines,
-    /// True while the decoder searches damaged text for whole events. It then does not search inside each of them
-    /// again.
+    /// True while the decoder searches damaged text for whole events. The decoder then does not search inside these
+    /// events again.
     is_salvaging: bool,
 }
 
@@ -148,7 +148,8 @@ impl Decoder {
         Self { is_for_etcd: true, max_record, ..Self::default() }
     }
 
-    /// Decodes a record. Returns true if it found an event or a log line although it had to replace bytes that are not UTF-8.
+    /// Decodes a record. Returns true if the decoder replaced bytes that are not UTF-8, and still found an event or a
+    /// log line.
     pub fn record(&mut self, record: &Record<'_>, facts: SourceFacts, out: OutcomeSink<'_>) -> bool {
         let required_format = self.required_format;
         let out: OutcomeSink<'_> =
@@ -285,7 +286,7 @@ impl Decoder {
             return;
         }
         match trimmed.as_bytes().first() {
-            // An empty line inside a klog value of several lines.
+            // This is an empty line inside a klog value of several lines.
             None if text.starts_with('\t') => out(Outcome::Foreign(Foreign::Part), context.layers),
             None => context.skip(SkipReason::Blank, text, out),
             Some(b'{') => self.object(trimmed, context, out),

@@ -22,8 +22,8 @@ impl Decoder {
         }
     }
 
-    /// Opens an object as an envelope. If the last object at this depth was an envelope, the decoder has not tried an
-    /// event yet; it tries that here.
+    /// Opens an object as an envelope. If the last object at this depth was an envelope, the decoder did not try to
+    /// decode an event first. This function then tries that, too.
     pub(super) fn open_object(&mut self, text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) {
         let was_wrapped = self.is_envelope_at[context.layers.len()];
         let error = match serde_json::from_str::<EnvelopeKeys<'_>>(text) {
@@ -38,8 +38,8 @@ impl Decoder {
             }
             Err(error) => error,
         };
-        // `EnvelopeKeys` checks the whole JSON, but the event decoder only the fields it needs. So damage in another field
-        // does not lose the event.
+        // `EnvelopeKeys` checks the whole JSON, but the event decoder checks only the fields that it needs. So the
+        // event is not lost if another field is damaged.
         if was_wrapped && self.event(text, context, out) {
             self.is_envelope_at[context.layers.len()] = false;
         } else if error.is_eof() {
@@ -112,7 +112,8 @@ impl Decoder {
         let context = context.within(envelope, None);
         match payload {
             Content::Foreign(foreign) => out(Outcome::Foreign(foreign), context.layers),
-            // Users often remove Google's `insertId` before they share a log.
+            // An entry of Google Cloud may have no audit ID: users often remove its `insertId` before they share a
+            // log.
             Content::Event(event) if audit::is_event(&event) || envelope == Envelope::Gke => {
                 out(Outcome::Event(&event, None), context.layers);
             }

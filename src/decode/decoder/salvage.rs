@@ -76,7 +76,7 @@ impl Decoder {
         }
     }
 
-    /// Returns true if it found at least one event.
+    /// Emits the events of a text, and skips the text between them. Returns true if it found at least one event.
     fn pieces(
         &mut self,
         text: &str,
@@ -164,8 +164,8 @@ fn is_batch(envelope: Envelope) -> bool {
     )
 }
 
-/// Where a JSON value may begin that contains this brace: at the brace, or at the quote before it. `None` if no event
-/// can begin here.
+/// Returns where a JSON value with this brace may begin: at the brace, or at the quote before it. Returns `None` if
+/// no event can begin here.
 fn start_of(text: &str, brace: usize, pieces: Pieces) -> Option<usize> {
     let (before, behind) = (&text.as_bytes()[..brace], &text.as_bytes()[brace + 1..]);
     let is_element = |before: &[u8]| matches!(before.trim_ascii_end().last(), Some(b'[' | b','));
@@ -213,7 +213,7 @@ impl<'t> Gaps<'t> {
         }
     }
 
-    /// Reports the gaps as skipped. Without a gap, reports an empty one, so that the report counts the damage.
+    /// Reports the gaps as skipped. Without gaps, reports an empty one, so that the report counts the damage.
     fn give(mut self, reason: SkipReason, context: TextContext<'_>, out: OutcomeSink<'_>) {
         let rest = &self.text[self.end..];
         self.gap(rest);

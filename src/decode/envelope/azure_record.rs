@@ -38,7 +38,7 @@ pub fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
         ("kube-audit" | "kube-audit-admin" | "kube-apiserver", Some(log)) => {
             Some(Content::one(log, timestamp(keys.time)))
         }
-        // Categories of other control plane components, and of Azure itself.
+        // These are categories of other control plane components, and of Azure itself.
         (_, Some(_)) => Some(Content::Foreign(Foreign::OtherCategory)),
         (_, None) => None,
     }

@@ -2,7 +2,8 @@
 
 use super::Stripped;
 
-/// Returns the message. It must be JSON or a log line of a component; any other first word is a log stream's name.
+/// Returns the message. It must be JSON or a log line of a component. Any other text begins with a log stream's name,
+/// which an export does not write.
 #[must_use]
 pub fn strip<'a>(time: &'a str, rest: &'a str) -> Option<Stripped<'a>> {
     (rest.starts_with('{') || crate::decode::klog::is_klog(rest) || rest.starts_with("time=\""))

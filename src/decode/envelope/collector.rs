@@ -1,5 +1,5 @@
-//! Log collectors and the stores that they fill: one field holds the event, as a string or as an object. The field is
-//! `message` (Beats, Logstash, Vector), `log` (Fluent Bit), `MESSAGE` (journald), `_source` (Elasticsearch) or
+//! Log collectors, and the stores that they fill. One field holds the event, as a string or as an object. The field
+//! is `message` (Beats, Logstash, Vector), `log` (Fluent Bit), `MESSAGE` (journald), `_source` (Elasticsearch) or
 //! `textPayload` (Cloud Logging).
 
 use serde::Deserialize;
@@ -14,14 +14,14 @@ struct NestedMessage<'a> {
     message: &'a RawValue,
 }
 
-/// Returns the value of that field.
+/// Returns the value of the field that holds the event.
 #[must_use]
 pub fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
     let nested = || keys.input.and_then(|input| serde_json::from_str::<NestedMessage<'a>>(input.get()).ok());
     let fields = [keys.message, keys.log, keys.journal_message, keys.source, keys.text_payload];
     let mut values = fields.into_iter().flatten();
-    // Some collectors write a description of the event into another of these fields. So a string with JSON takes
-    // precedence.
+    // Some collectors write a description of the event into another of these fields. So a field with JSON in a string
+    // takes precedence.
     let is_json = |value: &&RawValue| value.get().starts_with("\"{");
     let value = values
         .clone()

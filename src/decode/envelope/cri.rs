@@ -15,7 +15,7 @@ pub struct CriLine<'a> {
     pub is_unfinished: bool,
 }
 
-/// Parses what follows the timestamp.
+/// Parses the text after the timestamp.
 #[must_use]
 pub fn strip<'a>(time: &'a str, rest: &'a str) -> Option<CriLine<'a>> {
     let (stream, rest) = match rest.strip_prefix("stdout ") {

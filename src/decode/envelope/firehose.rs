@@ -4,7 +4,7 @@ use super::Envelope;
 use crate::decode::envelope_keys::EnvelopeKeys;
 use crate::decode::outcome::Layers;
 
-/// The format of a subscription object: Firehose, if the stream does not have one object per line.
+/// Returns the format of a subscription object. It is Firehose if the stream does not have one object per line.
 #[must_use]
 pub fn or_subscription(around: Layers, keys: &EnvelopeKeys<'_>) -> Envelope {
     if around.contains(Envelope::Json) && keys.log_events.is_some() {

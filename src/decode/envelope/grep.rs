@@ -7,7 +7,7 @@ use super::Stripped;
 pub fn strip(text: &str) -> Option<Stripped<'_>> {
     let brace = memchr::memchr(b'{', text.as_bytes());
     let end = brace.filter(|at| is_prefix(&text[..*at])).or_else(|| {
-        // A klog line has no brace that could be searched for. It begins after one of the first colons.
+        // A klog line may have no brace. It begins after one of the first four colons.
         memchr::memchr_iter(b':', text.as_bytes())
             .take(4)
             .map(|colon| colon + 1)

@@ -1,5 +1,5 @@
-//! The formats of audit logs, one per file. An envelope only extracts its content. Envelopes nest, so the decoder then
-//! detects the format of the content.
+//! The formats of audit logs. Each file of this module describes one. An envelope only extracts its content. The
+//! decoder then detects the format of the content, because envelopes nest.
 
 pub mod audit;
 pub mod aws_logs_tail;

@@ -39,7 +39,7 @@ pub fn strip_dated<'a>(time: &'a str, rest: &'a str) -> Option<Stripped<'a>> {
     Some(Stripped { rest: after_program(rest)?, time: Some(time) })
 }
 
-/// Whether `journalctl` wrote the text between log lines: `-- Journal begins at …`, `-- Boot … --`.
+/// Whether the text is a line that `journalctl` adds between log lines: `-- Journal begins at …`, `-- Boot … --`.
 #[must_use]
 pub fn is_banner(text: &str) -> bool {
     ["-- Journal begins at ", "-- Logs begin at ", "-- Boot ", "-- Reboot --", "-- No entries --"]

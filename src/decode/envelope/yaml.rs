@@ -40,8 +40,8 @@ pub fn items(document: &str) -> Vec<&str> {
 /// The maximum number of lines that [`is_yaml`] checks.
 const LINES: usize = 400;
 
-/// Whether a text is YAML of an audit log. Nearly all of its first lines must be YAML, and some must begin with a key
-/// of an event or of a cloud's log entry.
+/// Whether a text is YAML of an audit log. Nearly all of its first lines must be YAML. Some of them must begin with a
+/// key of an event or of a cloud's log entry.
 #[must_use]
 pub fn is_yaml(start: &str) -> bool {
     const KEYS: [&str; 9] = [
@@ -65,7 +65,7 @@ pub fn is_yaml(start: &str) -> bool {
     for line in start.lines().map(str::trim_end).filter(is_text).take(LINES) {
         all += 1;
         keys += usize::from(is_key(line));
-        // Document marks, keys without indentation, and any indented line.
+        // Accepts document markers, list items, keys without indentation, and any indented line.
         let is_yaml = line.starts_with(['-', ' ', '%']) || line == "..." || is_yaml_key(line);
         others += usize::from(!is_yaml);
     }

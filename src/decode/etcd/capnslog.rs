@@ -10,7 +10,7 @@ use crate::decode::klog::{Clock, KlogTime, pairs};
 use crate::decode::skip::SkipReason;
 use crate::k8s::EtcdVersion;
 
-/// The text between the kind of a request and the request.
+/// The text between the kind of a request (`read-only range`) and the request itself.
 const REQUEST: &str = "request \"";
 /// The length of `2020-03-30 04:14:55`. A fraction may follow.
 const SECONDS: usize = 19;
@@ -27,7 +27,7 @@ pub(super) fn read(text: &str) -> Option<EtcdResult<'_>> {
 /// Parses a line with a prefix before capnslog's header.
 pub(super) fn find(text: &str) -> Option<EtcdResult<'_>> {
     let bar = memchr::memmem::find(text.as_bytes(), b" | ")?;
-    // Try the longest header before ` | ` first, then shorter ones.
+    // Tries the longest header before ` | ` first, then shorter ones.
     let start = (SECONDS..=SECONDS + 9).rev().find_map(|length| {
         let start = bar.checked_sub(length + 2)?;
         text.get(start..).filter(|rest| header(rest).is_some())
@@ -53,18 +53,18 @@ fn is_letter(letter: char) -> bool {
     "CEWNIDT".contains(letter)
 }
 
-/// Whether etcd or syslog writes these words before a request.
+/// Whether the text before a request contains only words that etcd or syslog writes there.
 fn is_warning(head: &str) -> bool {
     const WORDS: [&str; 8] = ["warning", "warn", "W", "|", "etcdserver:", "read-only", "range", "txn"];
     head.split_ascii_whitespace().all(|word| WORDS.contains(&word))
 }
 
-/// Parses a message, and the slow request if the message is that warning.
+/// Parses a message. If the message is the slow-request warning, also parses the request in it.
 fn line(clock: Clock, message: &str) -> EtcdResult<'_> {
     let request = memchr::memmem::find(message.as_bytes(), REQUEST.as_bytes());
     let is_warning = |at: &usize| is_warning(&message[..*at]);
     let Some(at) = request.filter(is_warning) else {
-        // The warning's quotes are escaped once more, by a shell or another logger.
+        // If this is the warning, a shell or another logger escaped its quotes once more.
         let is_lost = warns(message);
         return if is_lost {
             Err(SkipReason::WrongType)

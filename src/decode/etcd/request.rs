@@ -14,7 +14,7 @@ pub enum EtcdOperation {
     Other,
 }
 
-/// A request to etcd. etcd escapes the bytes of keys that are not ASCII.
+/// A request to etcd. etcd escapes the non-ASCII bytes of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EtcdRequest<'a> {
     pub operation: EtcdOperation,
@@ -22,7 +22,7 @@ pub struct EtcdRequest<'a> {
     pub key: &'a str,
     /// The range of a range read; `None` for a read of one key and for other operations.
     pub range: Option<KeyRange<'a>>,
-    /// The limit of a read. The apiserver sets it on a read of one key if it needs only the revision.
+    /// The limit of a read. The apiserver also limits a read of one key, if it needs only the revision.
     pub limit: u64,
 }
 
@@ -70,8 +70,8 @@ impl<'a> EtcdRequest<'a> {
 }
 
 impl<'a> KeyRange<'a> {
-    /// The prefix that all keys of the range share, in two parts: all but the last character, and that character. The
-    /// end `/registry/pods0` gives `/registry/pods` and `/`.
+    /// Returns the prefix that all keys of the range share, split before its last character. The end
+    /// `/registry/pods0` gives `/registry/pods` and `/`.
     #[must_use]
     pub fn prefix(&self) -> Option<(&'a str, char)> {
         let last = *self.end.as_bytes().last().filter(|byte| byte.is_ascii_graphic())?;
@@ -83,7 +83,7 @@ impl ResponseSize {
     /// Parses a response summary.
     #[must_use]
     pub fn parse(text: &str) -> Self {
-        // A transaction logs the responses inside it before its own size.
+        // A transaction first logs the responses of its operations, and then its own size.
         let size = text.rfind("size:").and_then(|at| leading_number(&text[at + "size:".len()..]));
         Self { items: number(text, "range_response_count:"), bytes: size }
     }

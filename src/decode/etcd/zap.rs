@@ -1,5 +1,5 @@
-//! etcd's lines in zap's format: one JSON object per line. With `--log-format=console`, they are columns with an
-//! object at the end.
+//! etcd's lines in zap's format: one JSON object per line. With `--log-format=console`, a line has columns, and an
+//! object at its end.
 
 use std::borrow::Cow;
 

@@ -48,9 +48,9 @@ pub struct Apf<'a> {
     pub initial_seats: Option<u32>,
     /// The number of seats after the request executed (1.24 and later).
     pub final_seats: Option<u32>,
-    /// Execution time in microseconds (1.24 and later).
+    /// Execution time, in microseconds (1.24 and later).
     pub execution_micros: Option<u64>,
-    /// Time in queues and filters in microseconds. The server writes it only above 100 ms.
+    /// Time in queues and filters, in microseconds. The server writes it only above 100 ms.
     pub queue_micros: Option<u64>,
 }
 
@@ -94,7 +94,8 @@ impl<'a> LoggedValue<'a> {
     }
 }
 
-/// Parses a Go duration into microseconds. It accepts a `µ` that another program read as Latin-1.
+/// Parses a Go duration into microseconds. It also accepts `Âµs`, which is `µs` that another program decoded as
+/// Latin-1.
 pub(super) fn micros(text: &str) -> Option<u64> {
     go_duration::parse_micros(text).or_else(|| go_duration::parse_micros(&text.replacen('Â', "", 1)))
 }

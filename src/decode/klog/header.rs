@@ -8,9 +8,10 @@ use crate::k8s::timestamp::{civil_micros, year_of};
 const MINUTE: i64 = 60_000_000;
 /// One day in microseconds.
 const DAY: i64 = 24 * 60 * MINUTE;
-/// All time zones are multiples of 15 minutes, in microseconds.
+/// 15 minutes, in microseconds. The offset of every time zone is a multiple of this.
 const ZONE_STEP: i64 = 15 * MINUTE;
-/// The maximum difference between an envelope's timestamp and klog's, apart from the time zone. In microseconds.
+/// The maximum difference between the timestamps of an envelope and of klog, in microseconds. The difference of their
+/// time zones does not count.
 const MAX_DELAY: i64 = 2 * MINUTE;
 /// The maximum difference of a time zone from UTC, in microseconds.
 const MAX_ZONE: i64 = 14 * 60 * MINUTE;

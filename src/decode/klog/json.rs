@@ -13,8 +13,8 @@ use super::line::{Clock, KlogKind, KlogLine};
 use super::trace::TraceFragment;
 use crate::k8s::timestamp;
 
-/// A smaller number is a timestamp in seconds, which works up to the year 5138. A number up to a thousand times as
-/// large is in milliseconds, which works from March 1973 on. Microseconds and nanoseconds continue this scale.
+/// A number below this is a timestamp in seconds, up to the year 5138. A number below a thousand times this is in
+/// milliseconds, from March 1973 on. Microseconds and nanoseconds continue this scale.
 const MOST_SECONDS: f64 = 1e11;
 
 /// Parses a line; `None` if it is not in this format. etcd's lines look similar, but have a `level`.
@@ -56,8 +56,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for JsonLine<'a> {
                 let mut object = JsonLine::default();
                 while let Some(JsonKey(key)) = map.next_key()? {
                     match &*key {
-                        // These keys identify etcd lines and audit events, in which they are before `msg`. After `msg`,
-                        // such a key belongs to the message.
+                        // Before `msg`, these keys identify a line of etcd or an audit event. After `msg`, they
+                        // belong to the message.
                         "level" | "kind" if object.message.is_none() => {
                             return Err(A::Error::custom("another log's line"));
                         }

@@ -12,7 +12,7 @@ pub struct KlogLine<'a> {
     pub kind: KlogKind<'a>,
 }
 
-/// The timestamp of a line, as complete as the log shows it.
+/// The timestamp of a line. Some headers lack the year or the time zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clock {
     /// klog's header: no year and no zone.
@@ -44,7 +44,8 @@ pub enum KlogKind<'a> {
     Access(AccessLine<'a>),
     /// A line of a trace.
     Trace(TraceFragment<'a>),
-    /// A continuation of the line before: a value over several lines, or a trace step without a number (2016).
+    /// A continuation of the line before: a value over several lines, a goroutine's stack, or a trace step without a
+    /// number (before 1.7).
     Continuation,
     /// A line that an apiserver writes when it starts, with the version if the line states it.
     Start(Option<KubeVersion>),

@@ -58,8 +58,8 @@ pub fn is_klog(text: &str) -> bool {
     KlogHeader::parse(text).is_some()
 }
 
-/// Finds the audit ID of an access line, even inside nested strings. It follows `audit-ID=\"` or `"audit-ID":"`, with
-/// any number of backslashes.
+/// Finds the audit ID of an access line, even inside nested strings. The ID follows `audit-ID=\"` or `"audit-ID":"`,
+/// with any number of backslashes.
 #[must_use]
 pub fn audit_id(line: &[u8]) -> Option<&[u8]> {
     const KEY: &[u8] = b"audit-ID";
@@ -84,6 +84,8 @@ fn message(text: &str) -> Option<KlogKind<'_>> {
     }
 }
 
+/// Whether a line continues the line before it.
+///
 /// Source: k8s.io/klog/v2 `internal/serialize/keyvalues.go:writeStringValue`, k8s.io/utils `trace/trace.go`.
 fn is_continuation(text: &str) -> bool {
     text.starts_with('\t') || text.starts_with(" >") || is_stack(text) || trace::is_step_without_number(text)

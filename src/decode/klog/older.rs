@@ -58,7 +58,7 @@ fn client(text: &str) -> (&str, &str) {
     };
     match split {
         Some((user_agent, source)) if whole => (user_agent, source),
-        // The cut may be inside the address or inside the agent. Only whole words of the agent are useful.
+        // A cut line may end inside the address or inside the agent. Only whole words of the agent are useful.
         Some((user_agent, _)) => (user_agent, ""),
         None if whole => ("", inner),
         None => (inner.split_inclusive('/').next().filter(|name| name.ends_with('/')).unwrap_or(""), ""),

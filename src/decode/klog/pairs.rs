@@ -15,8 +15,8 @@ pub struct PairValue<'a> {
 }
 
 impl<'a> PairValue<'a> {
-    /// The value with its escapes removed. Only this method copies a value with escapes, so values that nobody reads
-    /// cost nothing.
+    /// Returns the value with its escapes removed. Only this method removes escapes, so values that nobody reads cost
+    /// nothing.
     #[must_use]
     pub fn text(self) -> Cow<'a, str> {
         if self.has_escapes { Cow::Owned(unescape(self.raw)) } else { Cow::Borrowed(self.raw) }
@@ -29,15 +29,15 @@ impl<'a> PairValue<'a> {
     }
 }
 
-/// Iterates over the pairs of a text. It ends where no pair follows: at a value over several lines (`key=<`), or at a
-/// cut value.
+/// Iterates over the pairs of a text. The iteration ends at a value over several lines (`key=<`), or at a cut value.
+/// It also ends at text that is not a pair.
 #[derive(Debug, Clone)]
 pub struct KlogPairs<'a> {
     rest: &'a str,
 }
 
 impl<'a> KlogPairs<'a> {
-    /// `text` begins with a pair.
+    /// Creates the iterator. `text` must begin with a pair.
     #[must_use]
     pub fn new(text: &'a str) -> Self {
         Self { rest: text }
@@ -60,7 +60,7 @@ impl<'a> Iterator for KlogPairs<'a> {
                 (PairValue { raw: &value[..end], has_escapes: false }, &value[end..])
             }
         };
-        // Text directly after a value is not a pair: `srcIP="…":` and a stack.
+        // A space separates two pairs. Other text after a value is not a pair, as in `srcIP="…":` before a stack.
         if end.starts_with(' ') {
             self.rest = end;
         }
@@ -83,7 +83,7 @@ pub fn quoted(text: &str) -> Option<(PairValue<'_>, &str)> {
     }
 }
 
-/// Reverses `strconv.Quote`. It writes bytes that are not UTF-8 as `\x..`; they become U+FFFD.
+/// Reverses Go's `strconv.Quote`. Bytes that are not UTF-8 become U+FFFD; Go writes them as `\x..`.
 fn unescape(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;

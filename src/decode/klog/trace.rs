@@ -1,5 +1,5 @@
 //! Traces of slow requests (above 500 ms). The server writes a trace over several lines: a header, steps, an end.
-//! Other lines may come between, so each line is parsed alone and carries the trace's number.
+//! Other lines may come between them, so each line is parsed alone. Each line carries the trace's number.
 //!
 //! Source: k8s.io/utils `trace/trace.go` (1.15 and later), kubernetes `pkg/util/trace.go` before.
 
@@ -37,7 +37,7 @@ pub struct TraceFragment<'a> {
     pub size: Option<u64>,
 }
 
-/// Which line of a trace this is.
+/// The kind of a line in a trace.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum TracePart {
     /// The first line: operation, request and duration.
@@ -214,8 +214,8 @@ pub(super) fn is_step_without_number(text: &str) -> bool {
     text.starts_with('[') && brackets(text).is_some()
 }
 
-/// Parses the two durations of a step. Returns the first, which is the time since the trace began in microseconds, and the
-/// text after both.
+/// Parses the two durations of a step. Returns the first duration and the text after both. The first duration is the
+/// time since the trace began, in microseconds.
 fn brackets(text: &str) -> Option<(u64, &str)> {
     let (since, rest) = text.strip_prefix('[')?.split_once("] [")?;
     let (step, rest) = rest.split_once(']')?;

@@ -1,7 +1,7 @@
 //! Caches the clients of recent events, keyed by the raw JSON of `user` through `userAgent`. Most events repeat this
-//! text exactly, and comparing it takes a tenth of the time of parsing it.
+//! text exactly. Comparing the text takes a tenth of the time of parsing it.
 //!
-//! The naive twin is parsing: equal texts have equal fields.
+//! Tests compare the cache with the parser: equal texts have equal fields.
 
 use std::hash::Hasher;
 
@@ -16,7 +16,7 @@ const FIRST_SLOTS: usize = 1 << 4;
 const SLOTS: usize = 1 << 12;
 /// In bytes. Longer texts are not cached.
 const MAX_TEXT: usize = 1 << 10;
-/// The number of bytes of a text that distinguish the clients of one user.
+/// The number of bytes, from the first difference on, that distinguish the clients of one user.
 const DISTINGUISHING_BYTES: usize = 16;
 /// The start of every cached text.
 const START: &[u8] = br#","user":{"username":""#;
@@ -24,9 +24,10 @@ const START: &[u8] = br#","user":{"username":""#;
 /// Caches the clients of recent events.
 #[derive(Debug, Default)]
 pub struct CachedCallers {
-    /// Slots by a hash of the user name.
+    /// The users. A hash of the user name selects the slot.
     users: Vec<CachedUser>,
-    /// Slots by a hash of the user name, and of the bytes that distinguish the user's clients.
+    /// The clients. The hash that selects the slot covers the user name and the bytes that distinguish the user's
+    /// clients.
     callers: Vec<CachedCaller>,
     /// How often a slot was filled.
     filled: usize,
@@ -50,7 +51,7 @@ struct CachedCaller {
     /// Positions of the fields in `text`.
     fields: ClientFields,
     id: Option<CallerId>,
-    /// Annotations from a request of the client that kubetoll does not need. Empty if none are cached.
+    /// Annotations of one of the client's requests. kubetoll does not need them. Empty if none are cached.
     annotations: Vec<u8>,
 }
 
@@ -64,7 +65,6 @@ pub(super) struct CallerSlot {
 /// The result of a lookup.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum CallerMatch {
-    /// The client is cached.
     Cached(CallerSlot),
     /// The client was not cached; these are its fields.
     Parsed(ClientFields),
@@ -113,7 +113,8 @@ impl CachedCallers {
         Some((id, cached))
     }
 
-    /// Moves the cursor over annotations that equal those of the client's last request. Returns whether they do.
+    /// Moves the cursor over the annotations if they equal the client's cached annotations. Returns whether they are
+    /// equal.
     pub(super) fn skips_annotations(&self, slot: Option<CallerSlot>, cursor: &mut JsonCursor<'_>) -> bool {
         let Some(CallerSlot { index, .. }) = slot else { return false };
         let same = &self.callers[index].annotations;

@@ -43,7 +43,7 @@ impl TextSpan {
 }
 
 impl<'t> JsonCursor<'t> {
-    /// `None` if the text is longer than a four-byte offset can address.
+    /// Creates a cursor. Returns `None` if the text is longer than a four-byte offset can address.
     pub fn new(text: &'t str) -> Option<Self> {
         Self::from_bytes(text.as_bytes())
     }
@@ -90,7 +90,6 @@ impl<'t> JsonCursor<'t> {
         (self.peek()? == byte).then(|| self.at += 1)
     }
 
-    /// Moves over white space.
     pub fn skip_space(&mut self) {
         while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
             self.at += 1;

@@ -28,7 +28,7 @@ pub struct EventFields {
     pub(super) client: ClientFields,
     /// The slot of a cached client. If set, `client` is empty.
     pub(super) cached_client: Option<CallerSlot>,
-    /// From `requestURI` through `objectRef`. Set only if the fields are in the server's order.
+    /// The bytes from `requestURI` through `objectRef`. Set only if the fields are in the server's order.
     pub(super) request_bytes: Option<TextSpan>,
     object_ref: Option<TextSpan>,
     response_status: Option<StatusFields>,
@@ -39,8 +39,8 @@ pub struct EventFields {
 }
 
 impl EventFields {
-    /// Locates the fields of an event. Returns `None` if the text is not an event, or has a form that no server writes;
-    /// then `serde_json` decides.
+    /// Locates the fields of an event. Returns `None` if the text is not an event, or if no server writes events in
+    /// this way. Then the caller uses `serde_json`.
     #[must_use]
     pub fn find(text: &str, callers: &mut CachedCallers) -> Option<Self> {
         let mut fields = Self::default();
@@ -152,7 +152,7 @@ impl EventFields {
             }
             let start = unescaped.len();
             append(&text[span.range()], unescaped)?;
-            // The text without escapes is never longer, so its offsets fit too.
+            // The text without escapes is never longer than the line, so its offsets also fit into `u32`.
             (span.start, span.end) = (u32::try_from(start).ok()?, u32::try_from(unescaped.len()).ok()?);
             Some(())
         };
@@ -181,7 +181,8 @@ impl EventFields {
         Some(())
     }
 
-    /// Drops the authorization decision unless it is needed. Then most events have no needed annotation.
+    /// Drops the authorization decision unless it is needed. Without the decision, most events have no needed
+    /// annotation.
     fn drop_unneeded_decision(&mut self) {
         if !self.is_forbidden() {
             self.annotations.decision = TextSpan::default();
@@ -204,8 +205,9 @@ impl EventFields {
             || (self.cached_client.is_none() && self.client.has_escapes())
     }
 
-    /// Builds the event. `text` is the line, [`EventFields::unescape`] filled `unescaped`, and `callers` is the cache
-    /// used to locate the fields. Returns `None` if other clients evicted the event's client from the cache.
+    /// Builds the event. `text` is the line. `unescaped` is the text from [`EventFields::unescape`]. `callers` is the
+    /// cache that was used to locate the fields. Returns `None` if other clients evicted the event's client from the
+    /// cache.
     #[must_use]
     pub fn event<'e>(
         &self,

@@ -6,7 +6,7 @@ use wide::u8x16;
 
 /// The number of bytes that one mask covers. Each byte has one bit.
 pub(super) const BLOCK: usize = 64;
-/// The bytes of a vector.
+/// The number of bytes in a vector.
 const STEP: usize = 16;
 /// `[` and `{` differ only in this bit, and so do `]` and `}`.
 const BRACE: u8 = 0x20;
@@ -38,7 +38,7 @@ impl Masks {
     }
 }
 
-/// The state from one block to the next.
+/// The state that passes from one block to the next.
 #[derive(Debug, Default)]
 pub(super) struct QuoteState {
     /// All bits are set if the next byte is inside a string, otherwise 0.

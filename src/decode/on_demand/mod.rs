@@ -1,9 +1,9 @@
-//! Parses an audit event on demand: it locates the dozen fields that kubetoll needs, and skips the others without
-//! parsing them, most of all bodies.
+//! Parses an audit event on demand. It locates the dozen fields that kubetoll needs. It skips all other values
+//! without parsing them, most of all bodies.
 //!
-//! The naive twin is `serde_json` with the `Deserialize` of [`Event`](crate::k8s::Event). For valid JSON, both return
-//! the same, or [`EventFields::find`] returns `None` and the twin decides. In skipped values only brackets and
-//! strings are checked, so damage in a body does not lose the event.
+//! Tests compare the result with that of `serde_json` and the `Deserialize` of [`Event`](crate::k8s::Event). For
+//! valid JSON, both return the same, or [`EventFields::find`] returns `None` and the caller uses `serde_json`. In
+//! skipped values, only brackets and strings are checked. So an event with a damaged body is not lost.
 
 mod cached_callers;
 mod cursor;

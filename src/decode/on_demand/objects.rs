@@ -43,7 +43,6 @@ impl ClientFields {
         }
     }
 
-    /// Whether a field contains escapes.
     pub fn has_escapes(&self) -> bool {
         let user = |user: &UserFields| {
             let extra = user.extra.unwrap_or_default();
@@ -183,8 +182,8 @@ pub(super) fn raw(cursor: &mut JsonCursor<'_>) -> Option<TextSpan> {
     Some(TextSpan { start, end: cursor.mark(), has_escapes: false })
 }
 
-/// Locates an object reference whose fields are in the server's order, without other fields. Otherwise it returns
-/// `None` and leaves the cursor where it was.
+/// Locates an object reference whose fields are in the server's order, without other fields. For any other value, it
+/// returns `None` and leaves the cursor where it was.
 ///
 /// Source: k8s.io/apiserver `pkg/apis/audit/v1/types.go:ObjectReference`.
 pub(super) fn reference_in_server_order(cursor: &mut JsonCursor<'_>) -> Option<TextSpan> {
@@ -250,8 +249,8 @@ pub(super) fn user(cursor: &mut JsonCursor<'_>) -> Option<UserFields> {
     Some(user)
 }
 
-/// Locates the extra fields of a token that is bound to a pod, in the server's order. Otherwise it returns `None` and
-/// leaves the cursor where it was.
+/// Locates the extra fields of a token that is bound to a pod, in the server's order. For any other value, it returns
+/// `None` and leaves the cursor where it was.
 fn extra_in_server_order(cursor: &mut JsonCursor<'_>) -> Option<ExtraFields> {
     let start = cursor.at();
     let mut extra = ExtraFields::default();
@@ -293,7 +292,7 @@ fn extra(cursor: &mut JsonCursor<'_>) -> Option<ExtraFields> {
     Some(extra)
 }
 
-/// Locates the string in an array of one string, the format of `user.extra`.
+/// Locates the string in an array of one string. The values of `user.extra` are such arrays.
 fn only(cursor: &mut JsonCursor<'_>) -> Option<TextSpan> {
     cursor.expect(b'[')?;
     cursor.skip_space();
@@ -303,8 +302,8 @@ fn only(cursor: &mut JsonCursor<'_>) -> Option<TextSpan> {
     Some(value)
 }
 
-/// Locates the status of a response in the server's order. Otherwise it returns `None` and leaves the cursor where it
-/// was.
+/// Locates the status of a response whose fields are in the server's order. For any other value, it returns `None`
+/// and leaves the cursor where it was.
 ///
 /// Source: k8s.io/apimachinery `pkg/apis/meta/v1/types.go:Status`.
 pub(super) fn status_in_server_order(cursor: &mut JsonCursor<'_>) -> Option<StatusFields> {
@@ -347,8 +346,9 @@ pub(super) fn status(cursor: &mut JsonCursor<'_>) -> Option<StatusFields> {
     Some(StatusFields { code })
 }
 
-/// Moves over the annotations of a fast request. They contain only the authorization decision and reason, so none is
-/// needed. Otherwise it returns `None` and leaves the cursor where it was.
+/// Moves over annotations that are only the authorization decision and reason, as for a fast request. kubetoll needs
+/// neither, unless the server responded 403. For other annotations, it returns `None` and leaves the cursor where it
+/// was.
 pub(super) fn annotations_in_server_order(cursor: &mut JsonCursor<'_>) -> Option<()> {
     let start = cursor.at();
     let mut take = || {

@@ -1,8 +1,8 @@
 //! Pairs a `RequestReceived` event with a later event of the same request. Both events contain the same client and
-//! request, in the same bytes. So the first event is only compared, not parsed; only its position and timestamp are
-//! its own. It waits for its pair until the end of its block.
+//! request, in the same bytes. So the `RequestReceived` event is only compared, not parsed. Only its position and
+//! timestamp are its own. It waits for the later event until the end of its block.
 //!
-//! The naive twin parses each event alone.
+//! Tests compare a paired event with the same event, parsed alone.
 
 use std::hash::Hasher;
 
@@ -18,7 +18,7 @@ use crate::k8s::Event;
 
 /// The maximum number of events that wait at a time. A block contains about as many events.
 const SLOTS: usize = 1 << 10;
-/// In bytes. Longer events do not wait for their pair.
+/// In bytes. Longer events do not wait for the later event of their request.
 const MAX_LINE: usize = 8 << 10;
 /// The length of a timestamp. The server always writes microseconds.
 ///
@@ -31,7 +31,7 @@ const WRITTEN: &[u8] = br#"","stageTimestamp":""#;
 const END: &[u8] = br#""}"#;
 const TAIL: usize = RECEIVED.len() + TIMESTAMP + WRITTEN.len() + TIMESTAMP + END.len();
 
-/// The `RequestReceived` events of a block that wait for their pair.
+/// The `RequestReceived` events of a block that wait for a later event of the same request.
 #[derive(Debug)]
 pub struct PendingRequestReceived<'b> {
     waiting: Vec<RequestReceived<'b>>,
@@ -47,17 +47,17 @@ struct RequestReceived<'b> {
     record: Record<'b>,
     /// Offset of the audit ID.
     audit_id: usize,
-    /// Offset of the bytes after the stage. They extend to the event's timestamps.
+    /// Offset of the compared bytes. They begin after the stage and end before the event's timestamps.
     request: usize,
     is_paired: bool,
 }
 
-/// A `RequestReceived` event whose other fields equal those of its pair.
+/// A `RequestReceived` event that was paired. Its other fields equal those of the later event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PairedRequestReceived<'b> {
     pub record: Record<'b>,
-    /// The event's own `stageTimestamp`, as written. It contains only digits, capital letters and ASCII characters
-    /// between them.
+    /// The event's own `stageTimestamp`, as written. It contains only ASCII characters from `-` to `Z`: no quote and
+    /// no escape.
     pub logged_at: &'b [u8],
 }
 
@@ -65,7 +65,7 @@ impl<'b> PendingRequestReceived<'b> {
     /// Creates the state for a block of `lines` lines.
     #[must_use]
     pub fn with_lines(lines: u64) -> Self {
-        // At most half of the lines wait, because each waiting event has a pair.
+        // At most half of the lines wait, because each waiting event normally has a later event in the block.
         let expected = usize::try_from(lines / 2).map_or(SLOTS, |half| half.min(SLOTS));
         Self { waiting: Vec::new(), expected, slots: [0; SLOTS] }
     }
@@ -185,7 +185,7 @@ mod tests {
     const RECEIVED_TAIL: &str = r#","requestReceivedTimestamp":"2026-01-01T00:00:00.000000Z","stageTimestamp":"2026-01-01T00:00:00.000001Z"}"#;
     const RESPONSE_TAIL: &str = r#","responseStatus":{"metadata":{},"code":200},"requestReceivedTimestamp":"2026-01-01T00:00:00.000000Z","stageTimestamp":"2026-01-01T00:00:01.000000Z","annotations":{"a":"b"}}"#;
 
-    /// Whether a `RequestReceived` event is paired. If so, it checks that the event differs from its pair only in the
+    /// Whether a `RequestReceived` event is paired. If it is, checks that it differs from the later event only in the
     /// fields of a response.
     fn is_paired(waiting_event: &[u8], later_event: &str) -> bool {
         let mut pending = PendingRequestReceived::with_lines(0);

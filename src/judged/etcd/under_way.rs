@@ -6,14 +6,15 @@ use crate::apiserver::options::{Limit, PageSize};
 use crate::apiserver::storage_key;
 use crate::ledger::etcd::SlowRange;
 
-/// The largest difference between the clocks of etcd and the apiserver, in microseconds. It is used only for reads that
-/// overlap no LIST, because clocks on one host or with NTP hardly differ.
+/// The largest assumed difference between the clocks of etcd and the apiserver, in microseconds. It applies only to
+/// reads that overlap no LIST. Clocks on one host, or clocks with NTP, hardly differ.
 pub const SLACK: i64 = 1_000_000;
-/// In microseconds. A LIST covers a read even if the LIST seems to begin this much after the read, or to end this much
-/// before it. NTP leaves such differences between hosts, and etcd logs milliseconds.
+/// A tolerance in microseconds. A LIST covers a read even if the LIST seems to begin up to this much later than the
+/// read. The same holds if the LIST seems to end up to this much earlier than the read. The clocks of two hosts can
+/// differ by this much even with NTP. Also, etcd logs only milliseconds.
 const JITTER: i64 = 100_000;
 
-/// The page size up to which the server enlarges pages.
+/// The largest size to which the server enlarges pages.
 ///
 /// Source: k8s.io/apiserver `pkg/storage/etcd3/store.go:maxLimit`.
 const MAX_PAGE: u64 = 10_000;
@@ -31,7 +32,7 @@ pub struct ListUnderWay<'a> {
     pub from: i64,
     /// End time, in microseconds since 1970.
     pub to: i64,
-    /// Whether it reads one namespace; `None` if unknown.
+    /// Whether the LIST reads one namespace; `None` if unknown.
     pub in_namespace: Option<bool>,
     /// A hash of the namespace ([`namespace_hash`](crate::requests::namespace_hash)); 0 if unknown.
     pub namespace: u32,
@@ -41,14 +42,14 @@ pub struct ListUnderWay<'a> {
     pub selects: bool,
 }
 
-/// A slow read that overlaps LISTs of a client.
+/// A slow read that matches LISTs of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SlowRead {
     /// Index of the read in [`Matched::ranges`].
     pub range: usize,
     /// How well the best LIST of the client matches the read.
     pub nearness: Nearness,
-    /// True if no other client has a LIST that matches the read as well.
+    /// True if the LISTs that match the read best are all from this client.
     pub alone: bool,
 }
 
@@ -101,8 +102,8 @@ impl ListUnderWay<'_> {
     /// Whether the LIST may cause this read. Namespace and page size must match.
     ///
     /// Source: k8s.io/apiserver `pkg/storage/etcd3/store.go:GetList`. The server reads pages only if the LIST has a
-    /// limit, and a page has the size of the limit. If a selector leaves too few objects of a page, the next page is
-    /// twice as large, up to `maxLimit`.
+    /// limit. The limit is the size of a page. If a selector drops too many objects of a page, the next page is twice
+    /// as large, up to `maxLimit`.
     fn may_read(&self, range: &SlowRange) -> bool {
         let is_other = self.namespace != range.namespace && self.namespace != 0 && range.namespace != 0;
         let scope = self.in_namespace.is_none_or(|own| own == range.in_namespace)
@@ -133,7 +134,7 @@ fn doubled(limit: u64, page: u64) -> bool {
     std::iter::successors(Some(limit), next).any(|size| size == page)
 }
 
-/// The next smaller usual page size, or 0.
+/// The largest usual page size below `size`; 0 if there is none.
 fn smaller_usual(size: u16) -> u64 {
     Limit::USUAL.into_iter().rev().find(|usual| *usual < size).unwrap_or(0).into()
 }
@@ -240,7 +241,7 @@ impl<'a> ResourceReads<'a> {
 }
 
 impl Matched {
-    /// Counts slow reads without repetitions. Returns `None` if there are none.
+    /// Counts each slow read once, even if `reads` has it several times. Returns `None` if there are none.
     #[must_use]
     pub fn count<'r>(&self, reads: impl IntoIterator<Item = &'r SlowRead>) -> Option<SlowReads> {
         let mut all: BTreeMap<usize, (Nearness, bool)> = BTreeMap::new();
@@ -264,8 +265,8 @@ impl Matched {
         })
     }
 
-    /// Iterates over the clients with slow reads of a resource: the client, its name for the resource, and the reads.
-    /// `stored` is the resource's name in etcd's log.
+    /// Iterates over the clients with slow reads of a resource. Yields the client, the resource's name in the
+    /// client's requests, and the reads. `stored` is the resource's name in etcd's log.
     pub fn of_resource(&self, stored: &str) -> impl Iterator<Item = (usize, &str, &[SlowRead])> {
         let clients =
             self.clients.iter().filter(move |((_, name), _)| storage_key::stored_name(name) == stored);

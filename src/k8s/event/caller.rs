@@ -102,7 +102,8 @@ pub struct User<'a> {
     pub extra: Option<Extra<'a>>,
 }
 
-/// The entries of `user.extra` that identify an instance of a ServiceAccount (tokens bound to a pod).
+/// The entries of `user.extra` that identify an instance of a ServiceAccount. Only tokens that are bound to a pod
+/// have them.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct Extra<'a> {
     /// The pod that the token is bound to.

@@ -2,7 +2,7 @@
 
 use crate::decode::etcd::{EtcdOperation, EtcdRequest};
 
-/// Why the apiserver sends a request to etcd.
+/// The kind of a request that the apiserver sends to etcd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EtcdKind {
     /// A read of a key range: for a LIST, for one page of a LIST, or to fill the watch cache.

@@ -29,7 +29,7 @@ pub const MAX_RESOURCES: usize = 1_024;
 const MAX_NAME: usize = 320;
 /// Length limit of [`WorstRequest::key`], in bytes.
 const MAX_KEY: usize = 400;
-/// The maximum number of error texts. The next limit is the length of each, in bytes.
+/// The maximum number of error texts. `MAX_ERROR` is the length limit of each text, in bytes.
 const MAX_ERRORS: usize = 16;
 const MAX_ERROR: usize = 120;
 
@@ -98,7 +98,7 @@ pub struct Slow {
     /// Sizes of the responses, in bytes.
     pub bytes: SumAndMax,
     pub limited: u64,
-    /// Requests for a certain revision.
+    /// Requests for one specific revision instead of the newest one.
     pub at_revision: u64,
     /// Errors by text. Digits are masked.
     pub errors: BoundedMap<Box<str>, ErrorCount>,
@@ -180,7 +180,7 @@ impl WorstRequest {
         (self.place, self.bytes, self.took_micros) == (range.place, range.bytes, range.took_micros)
     }
 
-    /// Sorts the largest response first, then the longest duration, then the first position.
+    /// The sort key: the largest response first, then the longest duration, then the first position.
     fn rank(&self) -> (Reverse<u64>, Reverse<u64>, SourcePosition, Option<i64>) {
         (Reverse(self.bytes), Reverse(self.took_micros), self.place, self.ended)
     }
@@ -202,8 +202,8 @@ impl EtcdLines {
         self.note(written);
     }
 
-    /// Counts a slow request. etcd writes the line when the request ends. `is_new` is false for a duplicate, which only
-    /// affects the position that the report shows.
+    /// Counts a slow request. etcd writes the line when the request ends. `is_new` is false for a duplicate, which
+    /// can only affect the position that the report shows.
     pub fn observe(
         &mut self,
         slow: &SlowRequest<'_>,
@@ -216,8 +216,8 @@ impl EtcdLines {
         self.duplicates += u64::from(!is_new);
         self.note(written);
         let request = slow.parsed_request();
-        // The end of the key range identifies the collection. Its start may be the name of an object, because a page
-        // begins there.
+        // The end of the key range identifies the collection. The start of the range may be the name of an object,
+        // because a later page begins there.
         let whole =
             request.range.and_then(|range| range.prefix()).map(|(start, last)| format!("{start}{last}"));
         let scanned = whole.as_deref().filter(|whole| request.key.starts_with(whole));

@@ -1,5 +1,5 @@
-//! The costliest slow reads of collections. Their cost decides which ones are kept, so the order of the
-//! lines does not matter.
+//! The costliest slow reads of collections. The cost of a read decides whether it is kept, so the order of the lines
+//! does not matter.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeSet;
@@ -111,8 +111,8 @@ impl Ranges {
         self.kept.iter()
     }
 
-    /// Returns the time spans in which kept reads ran. Each span is `slack` microseconds longer at its start and its
-    /// end.
+    /// Returns the time spans in which kept reads ran. Each span begins `slack` microseconds earlier and ends `slack`
+    /// microseconds later than its reads.
     #[must_use]
     pub fn spans(&self, slack: i64) -> Spans {
         let span =

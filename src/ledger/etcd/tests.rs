@@ -34,7 +34,7 @@ fn observe(lines: &mut EtcdLines, text: &str, number: u64) {
     lines.observe(&found.slow.expect("slow"), place, written, true);
 }
 
-/// The text of everything that a report shows of these lines.
+/// All facts that a report shows about these lines, as text.
 fn report_text(lines: EtcdLines) -> String {
     let ranges: Vec<_> = lines.ranges.iter().cloned().collect();
     let left_out = lines.ranges.left_out();
@@ -152,8 +152,8 @@ fn spans_cover_all_ranges() {
     }
     let spans = lines.ranges.spans(1_000_000);
     let first = lines.ranges.iter().map(SlowRange::began).min().expect("a range");
-    // In tenths of a second after the start of the first range, the ranges are 0 to 40 and 219 to 220. `slack` adds one
-    // second at each end.
+    // Times are in tenths of a second after the start of the first range. The ranges are 0 to 40 and 219 to 220.
+    // `slack` adds one second at each end.
     let overlap = |from: i64, to: i64| spans.overlap(first + from * 100_000, first + to * 100_000);
     for (from, to, want) in [
         (-30, -11, false),

@@ -34,7 +34,7 @@ impl RequestKind {
 pub enum ResponseClass {
     /// The response has no error status, or its status is unknown.
     Served,
-    /// Status 410: the requested revision is too old.
+    /// Any status of 400 or above, except 400, 410 and 422.
     Expired,
     /// Any other status of 400 or above.
     Refused,
@@ -72,15 +72,14 @@ pub struct HistoryEntry {
 }
 
 const WHAT_BITS: u32 = 8;
-/// In microseconds since 1970: the year 2540. Entries with later timestamps are dropped, because they come from a wrong
-/// clock.
+/// In microseconds since 1970: the year 2540. Entries with later timestamps are dropped, because the clock was wrong.
 const LATEST: i64 = 1 << 54;
 
 impl HistoryEntry {
     /// The sort key: target, then time.
     #[must_use]
     pub fn by_target(&self) -> impl Ord + use<> {
-        // Compare target and time in one number first, because it almost always decides.
+        // First compare one number that contains target and time, because this comparison is almost always enough.
         let first = u128::from(self.target) << 64 | u128::from(self.when.cast_unsigned() ^ 1 << 63);
         (first, self.ask, self.link, self.millis)
     }
@@ -149,7 +148,7 @@ impl HistoryEntry {
         self.when >> WHAT_BITS
     }
 
-    /// End time, in microseconds since 1970. A [`RequestKind::WatchBegan`] entry ends at the time [`HistoryEntry::at`].
+    /// End time, in microseconds since 1970. For a [`RequestKind::WatchBegan`] entry, this is the receive time.
     #[must_use]
     pub fn end(&self) -> i64 {
         self.at() + i64::from(self.millis) * 1_000
@@ -187,7 +186,7 @@ fn half(hash: u64) -> u32 {
     (hash >> 32) as u32
 }
 
-/// The hash of a request shape in [`HistoryEntry::ask`].
+/// The hash of a request shape, as in [`HistoryEntry::ask`].
 #[must_use]
 pub fn shape_hash_of(shape: &RequestShape<CompactString>) -> u32 {
     half(stable_hash(&shape.as_borrowed()))

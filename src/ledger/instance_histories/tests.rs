@@ -59,7 +59,7 @@ fn settled(mut histories: InstanceHistories) -> Settled {
     (histories.into_iter().map(one).collect(), followed)
 }
 
-/// The naive twin: chooses the step from all requests at once.
+/// A naive implementation: chooses the step from all requests at once.
 fn naive(events: &[(u8, i64)]) -> Settled {
     let mut all: BTreeMap<String, Vec<HistoryEntry>> = BTreeMap::new();
     for (instance, at) in events {

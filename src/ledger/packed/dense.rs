@@ -53,7 +53,7 @@ impl Dense {
         too_large
     }
 
-    /// The size in bytes after `count` is added.
+    /// The size in bytes after `count` is added to the count of `number`.
     pub fn bytes_with(&self, number: u32, count: u64) -> usize {
         let end = (self.base as usize + self.numbers()).max(number as usize + 1);
         let at = number.wrapping_sub(self.base) as usize;
@@ -112,7 +112,8 @@ impl Dense {
         self.held as usize
     }
 
-    /// The number with the largest count, and this count. If several numbers have it, returns the first one.
+    /// The number with the largest count, and this count. If several numbers have the largest count, returns the
+    /// first of them.
     pub fn largest(&self) -> Option<(u32, u64)> {
         self.iter().max_by_key(|(number, count)| (*count, Reverse(*number)))
     }

@@ -1,5 +1,5 @@
 //! Counts of numbers in few bytes. Most numbers of a row are close together, and most counts are small. There are two
-//! encodings; the smaller one is used. A map stores the counts that do not fit the encoding.
+//! encodings, and a row uses the smaller one. A map stores the counts that do not fit the encoding.
 
 mod dense;
 mod pairs;
@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 use dense::Dense;
 use pairs::Pairs;
 
-/// The dense encoding is chosen when it takes at most this many bytes for each count. It is left when it takes more
-/// than `DENSE_TO`. The other encoding takes four. The two limits differ, so that the encoding does not switch back and
-/// forth.
+/// kubetoll switches to the dense encoding when that encoding takes at most this many bytes for each count. It leaves
+/// the dense encoding above `DENSE_TO` bytes for each count. The other encoding takes four bytes. The two limits
+/// differ, so that the encoding does not switch back and forth.
 const DENSE_FROM: usize = 3;
 const DENSE_TO: usize = 6;
 
@@ -90,7 +90,7 @@ impl Packed {
             && dense.bytes_with(number, count) > DENSE_TO * (dense.len() + 1)
         {
             self.become_other(Near::default());
-            // The switch may have moved the number to `others`.
+            // The change of the encoding may have moved the number to `others`.
             return self.add(number, count);
         }
         let before = self.near.len();
@@ -149,7 +149,8 @@ impl Packed {
         }
     }
 
-    /// The number with the largest count, and this count. If several numbers have it, returns the first one.
+    /// The number with the largest count, and this count. If several numbers have the largest count, returns the
+    /// first of them.
     pub fn largest(&self) -> Option<(u32, u64)> {
         let others = self.others.iter().flat_map(|others| others.iter());
         let others = others.map(|(number, count)| (*number, *count));

@@ -2,7 +2,7 @@
 
 use crate::ledger::sorted::{add_sorted, make_room};
 
-/// The minimum distance of the base below the first number. A log's numbers are nearly in order, so few later numbers
+/// The base is at least this much below the first number. A log's numbers are nearly in order, so few later numbers
 /// are below the first one.
 const BELOW: u32 = 1 << 13;
 /// The base is a multiple of this. So two rows often have the same base.
@@ -67,8 +67,8 @@ impl Pairs {
         None
     }
 
-    /// Lowers the base if the distances of all numbers still fit. Numbers far below the base occur because workers may
-    /// read parts of the log that are days apart.
+    /// Lowers the base if the distances of all numbers still fit. A number can be far below the base, because workers
+    /// may read parts of the log that are days apart.
     fn begin_at(&mut self, base: u32) {
         let down = self.base - base;
         let furthest = self.pairs.last().map_or(0, |pair| pair >> 16);
@@ -119,7 +119,8 @@ impl Pairs {
         Some((number(self.pairs.first()?), number(self.pairs.last()?)))
     }
 
-    /// The number with the largest count, and this count. If several numbers have it, returns the first one.
+    /// The number with the largest count, and this count. If several numbers have the largest count, returns the
+    /// first of them.
     pub fn largest(&self) -> Option<(u32, u64)> {
         let pair = self.pairs.iter().rev().max_by_key(|pair| *pair & COUNT)?;
         Some(self.both(*pair))

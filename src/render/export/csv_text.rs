@@ -40,7 +40,8 @@ pub(super) fn harden(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// A fast check of bytes, which is true for nearly all cells. `;` is the only printable character in [`BREAKS`].
+/// Whether a text surely needs no change. This fast check of bytes is true for nearly all cells. `;` is the only
+/// printable character in [`BREAKS`].
 fn is_harmless(text: &str) -> bool {
     let is_printable_ascii = text.bytes().fold(true, |all, byte| all & matches!(byte, b' '..=b'~'));
     let is_begun = |at: usize| text[at..].starts_with(begins_formula);

@@ -1,4 +1,4 @@
-//! Breaks conditions into lines before operators.
+//! Breaks conditions into lines. Each line break is before an operator.
 
 /// Breaks a condition into lines of at most `width` characters if it has enough operators. Text in brackets is
 /// indented. Outside of quotes, white space becomes one space.

@@ -1,6 +1,6 @@
 //! Titles of rule families.
 
-/// The title of each family, by the start of its rule ids. Any other family is shown by its start of ids.
+/// The title of each family, by the start of its rule ids. For any other family, the start of its rule ids is shown.
 const TITLES: [(&str, &str); 6] = [
     ("KT1", "Reads from etcd"),
     ("KT2", "Requests that do not do what their author wants"),

@@ -23,14 +23,15 @@ pub(in crate::report) struct Case {
     pub worst_findings: usize,
     /// The leading finding is on all members together.
     pub is_on_sum: bool,
-    /// The number of resources that a run or the views of the worst member read. Without these 1, on the input 0.
+    /// The number of resources that the worst member reads in a job's run or in views. 1 for other cases; 0 for a
+    /// case on the input.
     pub resources: usize,
-    /// The rule of the leading finding first, then those with the worst findings.
+    /// The ids of the rules. The rule of the leading finding is first, then the rules with the worst findings.
     pub rules: Vec<String>,
     pub resource: Option<String>,
     pub requests: u64,
     pub peak_per_minute: f64,
-    /// The load of the requests. Requests that an earlier case has do not count.
+    /// The load of the requests. Requests of an earlier case do not count.
     pub load: RequestLoad,
     pub fingerprint: String,
     /// The index of the first entry in the policy's `sources` that names a member.

@@ -20,9 +20,9 @@ const TITLE_RULES: [&str; 4] = [POLLS, "KT315", "KT402", CRASH_LOOP];
 const READS_IN_STEP: &str = "KT410";
 /// The rule on workloads that restart repeatedly.
 const CRASH_LOOP: &str = "KT318";
-/// The rule on requests for discovery documents. Each start sends these.
+/// The rule on requests for discovery documents. A program sends these at each start.
 const DISCOVERY: &str = "KT302";
-/// The rule on LISTs without a WATCH. A start has a WATCH, so these are not part of it.
+/// The rule on LISTs without a WATCH. At a start, a WATCH follows each LIST, so these LISTs are not part of a start.
 const POLLS: &str = "KT307";
 
 /// The findings of one client with one cause, or a finding on a whole program.
@@ -40,7 +40,7 @@ pub(super) struct Cause<'h, 'r> {
     pub is_on_log: bool,
     /// The requests are a run of a job that reads one resource after the other, or views of several resources.
     pub is_run: bool,
-    /// The requests are those of views that people look at.
+    /// The requests come from views that people look at.
     pub is_view: bool,
     pub is_on_sum: bool,
 }
@@ -103,7 +103,7 @@ pub(super) fn causes<'h, 'r>(own: &[usize], hits: &'h [HitRef<'h, 'r>], client: 
     members.into_values().map(|members| cause(&members, own, hits, client)).collect()
 }
 
-/// Finds the effects of crash loops and of runs of jobs. Each group has the product and the indices into `own`.
+/// Finds the findings that crash loops and runs of jobs cause. Each entry has the product and the indices into `own`.
 fn effects<'r>(own: &[usize], hits: &[HitRef<'_, 'r>]) -> Vec<(&'r str, Vec<usize>)> {
     let mut effects: Vec<(&'r str, Vec<usize>)> = Vec::new();
     let all = || own.iter().enumerate().filter_map(|(index, at)| Some((index, &hits[*at], hits[*at].group?)));
@@ -125,8 +125,8 @@ fn effects<'r>(own: &[usize], hits: &[HitRef<'_, 'r>]) -> Vec<(&'r str, Vec<usiz
     effects
 }
 
-/// Whether the requests are reads of a job that reads one resource after the other, or of views. Commands do not
-/// count: a person or a script runs each command for its own reason.
+/// Whether the requests are reads of a job or of views. Commands do not count as jobs: a person or a script runs each
+/// command for its own reason.
 pub(super) fn is_run(hit: &HitRef<'_, '_>, group: &RowGroup<'_>) -> bool {
     let lead = group.leading();
     let reads = matches!(RequestAction::new(lead), RequestAction::ReadsMany | RequestAction::ReadsOne)
@@ -151,8 +151,8 @@ pub(super) fn cause<'h, 'r>(
 ) -> Cause<'h, 'r> {
     let mut of_cause: Vec<usize> = members.iter().map(|member| own[*member]).collect();
     let severity = of_cause.iter().map(|at| hits[*at].severity).max().unwrap_or(Severity::Info);
-    // The leading finding has the worst severity. Among these, one with a good message leads, else the one with the
-    // most requests.
+    // The leading finding has the worst severity. Among findings of equal severity, one with a good message leads.
+    // Otherwise, the finding with the most requests leads.
     of_cause.sort_by_cached_key(|at| {
         let hit = &hits[*at];
         let is_title_rule = TITLE_RULES.contains(&hit.rule.id.as_str());
@@ -165,7 +165,7 @@ pub(super) fn cause<'h, 'r>(
     let mut rows: Vec<&'r RowFacts<'r>> =
         groups.iter().flat_map(|group| group.rows.iter().copied()).collect();
     rows.retain(|facts| seen.insert(std::ptr::from_ref(*facts)));
-    // Sort by key, which decides between rows with equal requests.
+    // Sort by key first. `Group::new` then keeps this order for rows with equal requests.
     rows.sort_by_key(|facts| facts.key);
     let lead = groups[0];
     let resource = has_one_resource(lead).then(|| lead.leading().key.resource.as_deref()).flatten();

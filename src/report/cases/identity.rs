@@ -46,8 +46,8 @@ pub(super) fn on_clients(
 
 /// The resource and kind of most requests. Without a majority, the target is all of the client's requests.
 ///
-/// A rule that judges a whole client joins a case as soon as the case has most of the client's requests. So the
-/// requests of such a rule count only if the case has no other finding.
+/// A finding on a whole client joins a case if the case has most of the client's requests. So the requests of such a
+/// finding count only if the case has no other finding.
 fn target(requests: &RowGroup<'_>, findings: &[usize], hits: &[HitRef<'_, '_>]) -> (String, &'static str) {
     let own: Vec<&HitRef<'_, '_>> =
         findings.iter().map(|at| &hits[*at]).filter(|hit| !is_of_whole_client(hit)).collect();
@@ -62,8 +62,8 @@ fn target(requests: &RowGroup<'_>, findings: &[usize], hits: &[HitRef<'_, '_>]) 
     let of_own: HashSet<*const RowFacts<'_>> = of_own.map(|facts| std::ptr::from_ref(*facts)).collect();
     let rows = || requests.rows.iter().copied().filter(|facts| of_own.contains(&std::ptr::from_ref(*facts)));
     let is_write = |facts: &&RowFacts<'_>| RequestAction::new(facts) == RequestAction::Writes;
-    // Alternating GETs and writes are one loop. The result must not depend on which of them a rule finds, or on
-    // whether the log has one more of them.
+    // Alternating GETs and writes are one loop. The result must not depend on which of them a rule finds. It must
+    // also not change if the log has one more GET or write.
     let writes = RowGroup::new(rows().filter(is_write).collect(), requests.client, requests.totals);
     let in_step = writes.in_step();
     let is_loop = in_step.reads * 2 > writes.requests();

@@ -24,7 +24,7 @@ pub struct Case {
     pub does: String,
     /// The first step of the fix, as text.
     pub fix: String,
-    /// The ids of the rules. The first one is the rule of the finding that `what` describes, then those with the worst
+    /// The ids of the rules. The rule of the finding that `what` describes is first, then the rules with the worst
     /// findings.
     pub rules: Vec<String>,
     /// The fingerprints of the findings, those of the worst member first.
@@ -35,11 +35,11 @@ pub struct Case {
     pub requests: u64,
     /// The most of these requests in one minute.
     pub peak_per_minute: f64,
-    /// The load of these requests. A request of several cases counts for the first case, so the shares of all cases
+    /// The load of these requests. A request of several cases counts for the first case. Thus the shares of all cases
     /// sum to at most 1.
     pub load: Load,
     /// The stable identifier of the case. It depends on the program or client, the resource and the kind of requests.
-    /// It does not depend on the rules that fire, on counts, or on the number of clients that run the program.
+    /// It does not depend on counts, on the number of the program's clients, or on the rules that match.
     pub fingerprint: String,
     /// The location of the client's code, from `sources` of the policy file; null without an entry.
     pub source: Option<Source>,

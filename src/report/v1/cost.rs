@@ -26,7 +26,7 @@ pub struct Cost {
     pub peak: Option<CostMinute>,
     /// The minutes with reads from etcd, for a client and for all clients.
     pub minutes: Vec<CostMinute>,
-    /// Requests that etcd read for, but without a timestamp in the log. No minute includes them.
+    /// Requests that read from etcd but have no timestamp in the log. No minute includes them.
     pub without_time: u64,
     /// The width of `minutes` in minutes: 1, or more if a shape was active in more than 1,536 minutes. Null for a
     /// request shape and for a finding.
@@ -60,7 +60,8 @@ pub struct Amount {
     /// unknown for all requests.
     pub bytes: Option<u64>,
     /// `exact`: the number in the inventory. `at-most`: an upper bound. `mean`: assumes an even spread over
-    /// namespaces or nodes. `estimate`: namespaces are weighted by the number of objects of each that the log names.
+    /// namespaces or nodes. `estimate`: each namespace has a weight, which is the number of its objects that the log
+    /// names.
     pub bound: String,
     /// Requests whose number of objects is unknown. `objects` and `bytes` omit them.
     pub unknown_requests: u64,
@@ -109,7 +110,7 @@ pub struct InventoryFile {
     pub format: String,
     /// The number of resources in the file.
     pub resources: u64,
-    /// Notes on the file, such as values that mean an error of the server, and lines that cannot be read.
+    /// Notes on the file, such as values that show a server error, and lines that kubetoll cannot read.
     pub notes: Vec<String>,
 }
 
@@ -119,7 +120,7 @@ pub struct Lack {
     pub resource: String,
     /// What is missing: `objects` (also means bytes), or only `bytes`.
     pub lacks: String,
-    /// Requests whose cost is unknown because of it.
+    /// Requests whose cost is unknown because the inventory lacks this.
     pub requests: u64,
     /// A name in a CSV or YAML inventory that likely means this resource.
     pub near: Option<String>,

@@ -52,7 +52,7 @@ pub struct EtcdLog {
     pub lists_compared: u64,
     /// Slow reads of collections that were not matched. They have no timestamp, or 4,096 other reads were costlier.
     pub lists_not_compared: u64,
-    /// The longest time between a read and a LIST that may match without an overlap, because clocks differ.
+    /// The longest time between a read and a LIST that do not overlap but still match, because clocks differ.
     pub slack_micros: u64,
     /// Notes on the log.
     pub notes: Vec<String>,

@@ -198,11 +198,11 @@ pub struct Permission {
 pub struct Rival {
     /// The client's identity, as in `clients[]`.
     pub client: String,
-    /// The client's short name. If it is the same client, the name with the product.
+    /// The client's short name. If the rival is the same client, the name with the product.
     pub name: String,
-    /// The number of objects that both write. Above 64 it is an estimate. 0 if it writes another subresource.
+    /// The number of objects that both clients write; an estimate above 64. 0 if they write different subresources.
     pub objects: u64,
-    /// Its writes of these objects. If there are none, its writes of the resource.
+    /// The rival's writes to these objects. Without such objects, its writes to the resource.
     pub writes: u64,
 }
 

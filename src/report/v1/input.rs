@@ -10,8 +10,8 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Input {
-    /// The number of log files. Standard input counts as one. Files that a directory scan found and that are not logs
-    /// are only in `unknownFiles`; the other counts leave them out.
+    /// The number of log files. Standard input counts as one. If a directory scan finds files that are not logs, only
+    /// `unknownFiles` counts them.
     pub files: u64,
     /// The size after decompression.
     pub bytes: u64,
@@ -32,7 +32,8 @@ pub struct Input {
     /// Requests of the access log that are also in the audit log. Each counts once, as the audit log's request with
     /// the access log's details.
     pub joined: u64,
-    /// Requests of the access log that are left out, because a pipe cannot be read twice to match the two logs.
+    /// Requests of the access log that are left out. To match the two logs, kubetoll must read them twice. A pipe can
+    /// be read only once.
     pub not_joined: u64,
     /// Events that a filter left out.
     pub filtered: u64,
@@ -69,7 +70,7 @@ pub struct Input {
     pub copies: Vec<Copy>,
     /// Events by input format, the outermost envelope first: `cri/audit`.
     pub formats: BTreeMap<String, u64>,
-    /// Notes on what such a log does not show.
+    /// Notes on what a log in these formats does not show.
     pub notes: Vec<String>,
     /// The receive time of the first event.
     pub first_timestamp: Option<String>,
@@ -169,9 +170,9 @@ pub struct UnknownFiles {
     pub count: u64,
     /// One of the files.
     pub example: String,
-    /// The command with which kubetoll can read it; null if there is none.
+    /// The command with which kubetoll can read the files; null if there is none.
     pub command: Option<String>,
-    /// kubetoll read them as text. It did not read the others.
+    /// kubetoll read the files as text. If false, it did not read them.
     pub is_read: bool,
 }
 

@@ -7,9 +7,9 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Load {
     /// The unit. With an inventory, `objects`: objects that the apiserver handled (read from etcd or filtered from
-    /// its watch cache), plus one for each write. Without, `requestMicros`: the time that the server took for
-    /// requests. It excludes long-running requests and, if the log shows it, the wait in queues of API Priority and
-    /// Fairness.
+    /// its watch cache), plus one for each write. Without an inventory, `requestMicros`: the time that the server
+    /// took for requests. It excludes long-running requests and, if the log shows it, the wait in queues of API
+    /// Priority and Fairness.
     pub unit: &'static str,
     /// The amount in this unit.
     pub amount: u64,
@@ -19,7 +19,7 @@ pub struct Load {
     pub bound: &'static str,
 }
 
-/// Whether a number is meant as an estimate.
+/// Whether a number with this bound is an estimate.
 #[must_use]
 pub fn is_estimate(bound: &str) -> bool {
     matches!(bound, "mean" | "estimate")

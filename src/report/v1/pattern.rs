@@ -7,8 +7,8 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Pattern {
-    /// The number of instances (pods, else nodes, else addresses) that sent the requests. For a finding, that of the
-    /// shape with the most instances.
+    /// The number of instances (pods, else nodes, else addresses) that sent the requests. For a finding, the number
+    /// for the shape with the most instances.
     pub instances: u64,
     /// LISTs followed by a WATCH of the same collection.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -123,7 +123,7 @@ pub struct Herd {
     pub received_is_mean: bool,
 }
 
-/// LISTs with several pages. The shape of the second page shows them.
+/// LISTs with several pages. They belong to the request shape of the second page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Chains {

@@ -80,7 +80,8 @@ pub struct Peak {
     /// The width of the widest timeline with such requests, in minutes. If it is more than 1, the minute has the mean
     /// of that window.
     pub window_minutes: u64,
-    /// All requests that began in the minute. With means, the sum of the rounded means of the clients.
+    /// All requests that began in the minute. If `windowMinutes` is more than 1, the sum of the clients' rounded
+    /// means.
     pub requests: u64,
     /// The clients that sent them, ordered by requests; at most ten.
     pub clients: Vec<PeakClient>,

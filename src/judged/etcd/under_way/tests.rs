@@ -102,7 +102,7 @@ fn list_that_covers_a_read_ranks_above_one_that_overlaps() {
         list(0, "pods", 55, 56),
     ];
     let matched = self::matched(ranges.iter(), lists.into_iter());
-    // The worst read of a client is a read that one of its LISTs covers, even if a costlier read only overlaps.
+    // A client's worst read is one that a LIST of the client covers, even if a costlier read only overlaps.
     let of = [(0, "pods", [3, 1, 1, 70]), (1, "pods", [1, 1, 0, 70]), (2, "pods", [2, 1, 1, 30])];
     assert_eq!(counts(&matched), of);
     let mut late = list(0, "pods", 10, 20);
@@ -174,7 +174,7 @@ fn api_groups_with_shared_storage_share_slow_reads() {
 }
 
 proptest! {
-    /// The naive twin compares each pair.
+    /// The naive implementation compares each pair.
     #[test]
     fn matching_finds_every_pair_in_any_order(
         ranges in prop::collection::vec((0_i64..60, 0_i64..20), 0..30),
