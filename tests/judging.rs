@@ -118,7 +118,7 @@ fn naively(judged: &JudgedClients, rules: &[Rule]) -> Found {
         for (index, facts) in &all {
             let holds = rule.matches.as_ref().is_none_or(|condition| {
                 let values: Vec<VariableValue<'_>> =
-                    condition.names.iter().map(|name| fact(*name, facts)).collect();
+                    condition.variables.iter().map(|name| fact(*name, facts)).collect();
                 condition.evaluate(&values, |name| word(name, rule)).expect("a value")
             });
             if holds {
@@ -142,7 +142,7 @@ fn naively(judged: &JudgedClients, rules: &[Rule]) -> Found {
                     Root::Threshold => threshold(rule.thresholds[name.index].1),
                     _ => fact(*name, group.leading()),
                 };
-                let values: Vec<VariableValue<'_>> = condition.names.iter().map(value).collect();
+                let values: Vec<VariableValue<'_>> = condition.variables.iter().map(value).collect();
                 condition.evaluate(&values, |name| word(name, rule)).expect("a value")
             });
             if let Some((severity, _)) = held {

@@ -44,7 +44,7 @@ fn explain(args: &ExplainArgs) -> anyhow::Result<u8> {
     };
     let (rules, _) = judging::all(&all)?;
     let Some(rule) = rules.find(&args.rule) else {
-        rules.known(&args.rule).map_err(|error| anyhow!(error))?;
+        rules.check_word(&args.rule).map_err(|error| anyhow!(error))?;
         bail!("'{}' means several rules; `kubetoll rules list --select {}` shows them", args.rule, args.rule);
     };
     TextOutput::Stdout.write(&rules::terminal::render(rule, width()), args.color.choice())?;

@@ -38,7 +38,7 @@ pub struct Agent {
     /// The client library in the user agent.
     pub library: Library,
     /// The known product, with the evidence that identifies it.
-    pub known: Option<(&'static Product, RecognizedBy)>,
+    pub known_product: Option<(&'static Product, RecognizedBy)>,
     pub job: Job,
 }
 
@@ -113,19 +113,19 @@ impl ClientSummary {
 
     /// The known product, with the evidence that identifies it.
     #[must_use]
-    pub fn known(&self, product: &str) -> Option<(&'static Product, RecognizedBy)> {
-        self.agents.get(product)?.known
+    pub fn known_product(&self, product: &str) -> Option<(&'static Product, RecognizedBy)> {
+        self.agents.get(product)?.known_product
     }
 
     /// Adds a product of the client's user agents. `running` says whether its instances keep running.
     pub(super) fn add_agent(&mut self, name: &str, example: &str, running: Running) {
         let library = Library::from_product(name, example);
-        let known = products::recognize(example, self.service_account());
+        let known_product = products::recognize(example, self.service_account());
         let mut pods = self.pods.examples().peekable();
         let is_cron_job = pods.peek().is_some() && pods.all(is_cron_job_pod);
-        let job = match (known, running) {
+        let job = match (known_product, running) {
             _ if library.is_command() || is_cron_job => Job::Yes,
-            (Some((known, _)), _) if known.kind.is_job() => Job::Yes,
+            (Some((product, _)), _) if product.kind.is_job() => Job::Yes,
             (_, Running::Ends) => Job::Yes,
             // A known product that keeps running, or a component of the cluster itself, is not a job.
             (Some(_), _) => Job::No,
@@ -134,7 +134,8 @@ impl ClientSummary {
             (None, Running::MayEnd) => Job::Perhaps,
             (None, Running::On) => Job::No,
         };
-        self.agents.insert(name.to_owned(), Agent { example: example.to_owned(), library, known, job });
+        self.agents
+            .insert(name.to_owned(), Agent { example: example.to_owned(), library, known_product, job });
     }
 
     /// Namespace and name of the ServiceAccount, if the client is one.

@@ -22,8 +22,8 @@ pub(super) fn match_slow_reads<'a>(
 ) -> Matched {
     let (matched, mut of_rows) = under_way(ranges, lists_under_way(clients));
     let shapes = clients.iter_mut().flat_map(|client| client.shapes.values_mut());
-    for (index, one) in shapes.flat_map(|shape_summary| &mut shape_summary.rows).enumerate() {
-        one.slow_reads = of_rows.remove(&index).unwrap_or_default().into();
+    for (index, product_row) in shapes.flat_map(|shape_summary| &mut shape_summary.rows).enumerate() {
+        product_row.slow_reads = of_rows.remove(&index).unwrap_or_default().into();
     }
     matched
 }
@@ -32,12 +32,12 @@ pub(super) fn match_slow_reads<'a>(
 /// from the costliest requests of each row.
 fn lists_under_way(clients: &[ClientSummary]) -> impl Iterator<Item = ListUnderWay<'_>> {
     let rows = clients.iter().enumerate().flat_map(|(index, client)| {
-        rows(client).map(move |(key, shape_summary, one)| (index, key, shape_summary, one))
+        rows(client).map(move |(key, shape_summary, product_row)| (index, key, shape_summary, product_row))
     });
     // Enumerate before the filter, because the index counts all rows.
     let readers =
         rows.enumerate().filter(|(_, (_, key, shape_summary, _))| shape_summary.may_read_collection(key));
-    readers.flat_map(|(row, (client, key, shape_summary, one))| {
+    readers.flat_map(|(row, (client, key, shape_summary, product_row))| {
         let resource = key.resource.as_deref().unwrap_or_default();
         let options = shape_summary.request_shape.as_ref().map(|shape| shape.options);
         let limit = options.map(|options| options.limit);
@@ -49,8 +49,8 @@ fn lists_under_way(clients: &[ClientSummary]) -> impl Iterator<Item = ListUnderW
                 || options.is_some_and(|options| options.narrows == Narrows::ToNamespace)
                     && key.kube_version.at_least(27, 0)
         });
-        let costliest = exemplars(&one.row).filter_map(listed);
-        one.lists.iter().copied().chain(costliest).map(move |list| ListUnderWay {
+        let costliest = exemplars(&product_row.row).filter_map(listed);
+        product_row.lists.iter().copied().chain(costliest).map(move |list| ListUnderWay {
             client,
             row,
             resource,
@@ -67,7 +67,7 @@ fn lists_under_way(clients: &[ClientSummary]) -> impl Iterator<Item = ListUnderW
 fn rows(client: &ClientSummary) -> impl Iterator<Item = (&ShapeKey, &ShapeSummary, &ProductRow)> {
     let shapes = client.shapes.iter();
     shapes.flat_map(|(key, shape_summary)| {
-        shape_summary.rows.iter().map(move |one| (&**key, shape_summary, one))
+        shape_summary.rows.iter().map(move |product_row| (&**key, shape_summary, product_row))
     })
 }
 

@@ -23,13 +23,13 @@ fn shape_id(key: &ShapeKey) -> ShapeId {
 }
 
 /// The number of RequestReceived events that a row lacks.
-fn missing(one: &ProductRow) -> u64 {
-    one.row.requests(false).saturating_sub(one.row.received)
+fn missing(product_row: &ProductRow) -> u64 {
+    product_row.row.requests(false).saturating_sub(product_row.row.received)
 }
 
 /// The number of excess RequestReceived events of a row.
-fn spare(one: &ProductRow) -> u64 {
-    one.row.received.saturating_sub(one.row.requests(false))
+fn spare(product_row: &ProductRow) -> u64 {
+    product_row.row.received.saturating_sub(product_row.row.requests(false))
 }
 
 /// Moves excess RequestReceived events from impersonating users to impersonated requests. Rows that become empty are removed.
@@ -65,10 +65,10 @@ pub(super) fn match_events(clients: &mut [ClientSummary]) {
         for at in members {
             for (key, shape_summary) in &mut clients[at].shapes {
                 let Some(left) = spares.get_mut(&(name.clone(), shape_id(key))) else { continue };
-                for one in &mut shape_summary.rows {
-                    let moved = missing(one).min(*left);
-                    one.row.received += moved;
-                    one.row.events += moved;
+                for product_row in &mut shape_summary.rows {
+                    let moved = missing(product_row).min(*left);
+                    product_row.row.received += moved;
+                    product_row.row.events += moved;
                     *left -= moved;
                 }
             }
@@ -81,13 +81,13 @@ pub(super) fn match_events(clients: &mut [ClientSummary]) {
         let Some(name) = own(client) else { continue };
         for (key, shape_summary) in &mut client.shapes {
             let Some(taken) = taken.get_mut(&(name.clone(), shape_id(key))) else { continue };
-            for one in &mut shape_summary.rows {
-                let moved = spare(one).min(*taken);
-                one.row.received -= moved;
-                one.row.events -= moved;
+            for product_row in &mut shape_summary.rows {
+                let moved = spare(product_row).min(*taken);
+                product_row.row.received -= moved;
+                product_row.row.events -= moved;
                 *taken -= moved;
             }
-            shape_summary.rows.retain(|one| one.row.events > 0);
+            shape_summary.rows.retain(|product_row| product_row.row.events > 0);
         }
         client.shapes.retain(|_, shape_summary| !shape_summary.rows.is_empty());
     }

@@ -152,17 +152,20 @@ impl JudgedClients {
             measure: Measure { unit, received_only },
         };
         let separate = separate.into_iter().map(|(key, client)| {
-            let shown = patterns.take(stable_hash(&key));
-            (Some(key), client, shown)
+            let client_patterns = patterns.take(stable_hash(&key));
+            (Some(key), client, client_patterns)
         });
         let overflow = overflow.map(|client| (None, client, ClientPatterns::default()));
         let all: Vec<(Option<ClientKey>, Client, ClientPatterns)> = separate.chain(overflow).collect();
-        let summaries = all.into_par_iter().map(|(key, client, mut shown)| {
+        let summaries = all.into_par_iter().map(|(key, client, mut client_patterns)| {
             let hash = key.as_ref().map(stable_hash);
-            let lists = |product, ask| hash.map(|client| patterns.lists_of((client, product, ask)).collect());
+            let lists = |product, shape_hash| {
+                hash.map(|client| patterns.lists_of((client, product, shape_hash)).collect())
+            };
             let running = |product| hash.map_or(Running::On, |client| patterns.running(client, product));
             let kubelets = hash.map_or(&[][..], |client| patterns.nodes(client)).to_vec();
-            let summary = judged.client_summary(key, client, &mut shown, &lists, &running, &measures);
+            let summary =
+                judged.client_summary(key, client, &mut client_patterns, &lists, &running, &measures);
             ClientSummary { kubelets, ..summary }
         });
         let mut summaries: Vec<ClientSummary> = summaries.collect();
@@ -186,7 +189,7 @@ impl JudgedClients {
 
     #[must_use]
     pub fn requests_of(&self, shape_summary: &ShapeSummary) -> u64 {
-        shape_summary.rows.iter().map(|one| self.requests(&one.row)).sum()
+        shape_summary.rows.iter().map(|product_row| self.requests(&product_row.row)).sum()
     }
 
     #[must_use]
@@ -198,8 +201,13 @@ impl JudgedClients {
     pub fn load_of(&self, client: &ClientSummary) -> RequestLoad {
         let mut load = RequestLoad::default();
         for (key, shape_summary) in &client.shapes {
-            for one in &shape_summary.rows {
-                load.add(self.measure.load(key, shape_summary, &one.row, one.cost.as_deref()));
+            for product_row in &shape_summary.rows {
+                load.add(self.measure.load(
+                    key,
+                    shape_summary,
+                    &product_row.row,
+                    product_row.cost.as_deref(),
+                ));
             }
         }
         load
@@ -214,7 +222,7 @@ impl JudgedClients {
         &self,
         key: Option<ClientKey>,
         client: Client,
-        shown: &mut ClientPatterns,
+        client_patterns: &mut ClientPatterns,
         lists_of: &dyn Fn(u64, u32) -> Option<Vec<ListInterval>>,
         running: &dyn Fn(u64) -> Running,
         measures: &Measures<'_>,
@@ -244,13 +252,13 @@ impl JudgedClients {
             let rows =
                 rows.chain(overflow.map(|row| (None, row))).filter(counted).map(|(row_key, mut row)| {
                     row.settle();
-                    let ask = row_key.as_ref().map(|row_key| shape_hash_of(&row_key.shape));
-                    let pattern = ask.and_then(|ask| shown.take(product, ask));
-                    let lists = match (&pattern, ask) {
-                        (Some(_), Some(ask)) => lists_of(product, ask).unwrap_or_default(),
+                    let shape_hash = row_key.as_ref().map(|row_key| shape_hash_of(&row_key.shape));
+                    let pattern = shape_hash.and_then(|shape_hash| client_patterns.take(product, shape_hash));
+                    let lists = match (&pattern, shape_hash) {
+                        (Some(_), Some(shape_hash)) => lists_of(product, shape_hash).unwrap_or_default(),
                         _ => Vec::new(),
                     };
-                    let one = ProductRow {
+                    let product_row = ProductRow {
                         product: String::from(&*name),
                         row,
                         agreement: Agreement::default(),
@@ -260,23 +268,23 @@ impl JudgedClients {
                         cost: None,
                         minutes: None,
                     };
-                    (row_key, one)
+                    (row_key, product_row)
                 });
             if measures.prices.is_none() {
                 // Pagination only affects costs.
                 let pagination = Pagination::default();
-                for (row_key, one) in rows {
-                    self.add_row(&mut summary.shapes, row_key, one, measures, &pagination);
+                for (row_key, product_row) in rows {
+                    self.add_row(&mut summary.shapes, row_key, product_row, measures, &pagination);
                 }
                 continue;
             }
             let rows: Vec<(Option<RowKey>, ProductRow)> = rows.collect();
-            let pagination = Pagination::new(rows.iter().filter_map(|(row_key, one)| {
-                let served = self.served(&one.row);
-                Some((row_key.as_ref()?, one, served))
+            let pagination = Pagination::new(rows.iter().filter_map(|(row_key, product_row)| {
+                let served = self.served(&product_row.row);
+                Some((row_key.as_ref()?, product_row, served))
             }));
-            for (row_key, one) in rows {
-                self.add_row(&mut summary.shapes, row_key, one, measures, &pagination);
+            for (row_key, product_row) in rows {
+                self.add_row(&mut summary.shapes, row_key, product_row, measures, &pagination);
             }
         }
         summary
@@ -287,11 +295,11 @@ impl JudgedClients {
         &self,
         shapes: &mut BTreeMap<Arc<ShapeKey>, ShapeSummary>,
         row_key: Option<RowKey>,
-        mut one: ProductRow,
+        mut product_row: ProductRow,
         measures: &Measures<'_>,
         pagination: &Pagination,
     ) {
-        let (row, requests) = (&one.row, self.requests(&one.row));
+        let (row, requests) = (&product_row.row, self.requests(&product_row.row));
         let (key, shape_summary, agreement) = if let Some(row_key) = row_key {
             self.shape_summary(measures, row_key, row, requests, pagination)
         } else {
@@ -307,16 +315,16 @@ impl JudgedClients {
             )
         };
         if !shape_summary.may_read_collection(&key) {
-            one.lists = Vec::new();
+            product_row.lists = Vec::new();
         }
         let work = shape_summary.work.clone();
-        if let (Some(pattern), Some(work)) = (&mut one.pattern, &work) {
+        if let (Some(pattern), Some(work)) = (&mut product_row.pattern, &work) {
             pattern.herds.set_cost(work.list_cost());
         }
         if let Some(work) = &work {
-            self.price(&mut one, work);
+            self.price(&mut product_row, work);
         }
-        one.agreement = agreement;
+        product_row.agreement = agreement;
         let (certainty, long_running) = (shape_summary.certainty, shape_summary.long_running);
         let own = shapes.entry(key).or_insert(shape_summary);
         // A shape can have both refused requests, which are not long-running, and requests that are.
@@ -324,28 +332,28 @@ impl JudgedClients {
         own.agreement.merge(agreement);
         own.certainty = own.certainty.max(certainty);
         own.work = own.work.take().max(work);
-        match own.rows.binary_search_by(|own| own.product.cmp(&one.product)) {
-            Ok(at) => own.rows[at].merge(one),
+        match own.rows.binary_search_by(|own| own.product.cmp(&product_row.product)) {
+            Ok(at) => own.rows[at].merge(product_row),
             Err(at) => {
                 own.rows.reserve_exact(1);
-                own.rows.insert(at, one);
+                own.rows.insert(at, product_row);
             }
         }
     }
 
     /// Sets the cost of a row. A request with a 4xx status did not read a collection. For a request with a 5xx status,
     /// the server sent no objects.
-    fn price(&self, one: &mut ProductRow, work: &Work) {
-        let failed = one.row.statuses.count(|status| status / 100 == 5);
-        let served = self.served(&one.row);
+    fn price(&self, product_row: &mut ProductRow, work: &Work) {
+        let failed = product_row.row.statuses.count(|status| status / 100 == 5);
+        let served = self.served(&product_row.row);
         let mut cost = Cost::new(work, served);
         cost.merge(Cost::new(&work.failed(), failed));
-        one.cost = Some(Box::new(cost));
-        let (served_at, failed_at) = one.row.served_and_failed_times(self.received_only);
+        product_row.cost = Some(Box::new(cost));
+        let (served_at, failed_at) = product_row.row.served_and_failed_times(self.received_only);
         let mut minutes = CostByMinute::default();
         minutes.add(&served_at, served, work);
         minutes.add(&failed_at, failed, &work.failed());
-        one.minutes = (!minutes.is_empty()).then(|| Box::new(minutes));
+        product_row.minutes = (!minutes.is_empty()).then(|| Box::new(minutes));
     }
 
     fn shape_summary(

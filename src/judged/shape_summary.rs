@@ -73,9 +73,9 @@ impl ShapeSummary {
 
     /// The number of RequestReceived events, and the number of ended requests.
     #[must_use]
-    pub fn arrived_and_ended(&self) -> (u64, u64) {
-        let rows = self.rows.iter().map(|one| &one.row);
-        rows.fold((0, 0), |(arrived, ended), row| (arrived + row.received, ended + row.ended))
+    pub fn received_and_ended(&self) -> (u64, u64) {
+        let rows = self.rows.iter().map(|product_row| &product_row.row);
+        rows.fold((0, 0), |(received, ended), row| (received + row.received, ended + row.ended))
     }
 
     #[must_use]

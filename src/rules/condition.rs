@@ -27,18 +27,18 @@ const TOO_DEEP: &str = "the condition is nested too deeply; split it";
 pub struct Condition {
     pub source: String,
     /// The variables that the condition uses, without duplicates.
-    pub names: Vec<VariableRef>,
+    pub variables: Vec<VariableRef>,
     /// The operands of the condition's outermost `&&`, or the whole condition. An operand uses fewer variables than
     /// the whole condition. Thus an operand has fewer distinct inputs, and its cached results are used more often.
     pub conjuncts: Vec<Conjunct>,
-    whole: Runnable,
+    expr: Runnable,
 }
 
 /// An operand of a condition's outermost `&&`.
 #[derive(Debug)]
 pub struct Conjunct {
     /// The variables that the operand uses, without duplicates.
-    pub names: Vec<VariableRef>,
+    pub variables: Vec<VariableRef>,
     expr: Runnable,
 }
 
@@ -87,50 +87,50 @@ impl Condition {
 
     fn check(
         source: &str,
-        whole: &IdedExpr,
+        expr: &IdedExpr,
         places: &SourceInfo,
         scope: &VariableScope<'_>,
     ) -> Result<Self, Vec<CheckError>> {
-        if is_too_deep(whole) {
+        if is_too_deep(expr) {
             return Err(vec![CheckError { offset: 0, message: TOO_DEEP.to_owned() }]);
         }
         let mut wrong = Vec::new();
-        let steps = steps_of(whole, false, places, &mut wrong);
+        let steps = steps_of(expr, false, places, &mut wrong);
         if steps > MOST_STEPS {
             let message = format!("the condition takes up to {steps} steps; the limit is {MOST_STEPS}");
-            wrong.push(CheckError { offset: offset_in(whole, places), message });
+            wrong.push(CheckError { offset: offset_in(expr, places), message });
         }
         if !wrong.is_empty() {
             return Err(wrong);
         }
-        let (names, wrong) = Check::run(whole, places, scope);
+        let (variables, wrong) = Check::run(expr, places, scope);
         if !wrong.is_empty() {
             return Err(wrong);
         }
         let conjunct = |expr: &IdedExpr| Conjunct {
-            names: Check::run(expr, places, scope).0,
+            variables: Check::run(expr, places, scope).0,
             expr: Runnable::new(expr, scope),
         };
-        let conjuncts = conjuncts_of(whole).into_iter().map(conjunct).collect();
-        Ok(Self { source: source.to_owned(), names, conjuncts, whole: Runnable::new(whole, scope) })
+        let conjuncts = conjuncts_of(expr).into_iter().map(conjunct).collect();
+        Ok(Self { source: source.to_owned(), variables, conjuncts, expr: Runnable::new(expr, scope) })
     }
 
     /// Evaluates the condition without CEL. This suffices for most conditions. `Some` is always equal to CEL's
     /// result. `None` means that only CEL can decide.
     pub fn holds_natively<'v>(&'v self, find: impl Fn(VariableRef) -> VariableValue<'v>) -> Option<bool> {
-        self.whole.native.as_ref()?.holds(&find)
+        self.expr.native.as_ref()?.holds(&find)
     }
 
-    /// Evaluates the condition with CEL. `values` are in the order of [`Condition::names`].
+    /// Evaluates the condition with CEL. `values` are in the order of [`Condition::variables`].
     ///
     /// # Errors
     /// CEL's runtime errors, such as a division by zero.
     pub fn evaluate(
         &self,
         values: &[VariableValue<'_>],
-        word: impl Fn(VariableRef) -> String,
+        name_of: impl Fn(VariableRef) -> String,
     ) -> Result<bool, String> {
-        evaluate(&self.whole.cel, &self.names, values, word)
+        evaluate(&self.expr.cel, &self.variables, values, name_of)
     }
 }
 
@@ -140,7 +140,7 @@ impl Conjunct {
         self.expr.native.as_ref()?.holds(&find)
     }
 
-    /// Evaluates the operand with CEL. `values` are in the order of [`Conjunct::names`].
+    /// Evaluates the operand with CEL. `values` are in the order of [`Conjunct::variables`].
     ///
     /// # Errors
     /// Returns CEL's runtime errors. The whole condition holds if each operand holds. If one operand is false, the
@@ -148,25 +148,25 @@ impl Conjunct {
     pub fn evaluate(
         &self,
         values: &[VariableValue<'_>],
-        word: impl Fn(VariableRef) -> String,
+        name_of: impl Fn(VariableRef) -> String,
     ) -> Result<bool, String> {
-        evaluate(&self.expr.cel, &self.names, values, word)
+        evaluate(&self.expr.cel, &self.variables, values, name_of)
     }
 }
 
 fn evaluate(
     expr: &IdedExpr,
-    names: &[VariableRef],
+    variables: &[VariableRef],
     values: &[VariableValue<'_>],
-    word: impl Fn(VariableRef) -> String,
+    name_of: impl Fn(VariableRef) -> String,
 ) -> Result<bool, String> {
     let mut roots: Vec<(Root, HashMap<String, cel::Value>)> = Vec::new();
-    for (name, value) in names.iter().zip(values) {
-        let at = roots.iter().position(|(root, _)| *root == name.root).unwrap_or_else(|| {
-            roots.push((name.root, HashMap::new()));
+    for (variable, value) in variables.iter().zip(values) {
+        let at = roots.iter().position(|(root, _)| *root == variable.root).unwrap_or_else(|| {
+            roots.push((variable.root, HashMap::new()));
             roots.len() - 1
         });
-        roots[at].1.insert(word(*name), value.to_cel());
+        roots[at].1.insert(name_of(*variable), value.to_cel());
     }
     let mut context = cel::Context::with_env(environment());
     for (root, values) in roots {

@@ -56,20 +56,20 @@ impl<'a> RowFacts<'a> {
         judged: &'a JudgedClients,
         client: &'a ClientSummary,
         (key, shape_summary): (&'a ShapeKey, &'a ShapeSummary),
-        one: &'a ProductRow,
+        product_row: &'a ProductRow,
     ) -> Self {
         Self {
             judged,
             client,
             key,
             shape_summary,
-            product: &one.product,
-            row: &one.row,
-            requests: judged.requests(&one.row),
-            agreement: &one.agreement,
-            pattern: one.pattern.as_deref(),
-            slow_reads: &one.slow_reads,
-            cost: one.cost.as_deref(),
+            product: &product_row.product,
+            row: &product_row.row,
+            requests: judged.requests(&product_row.row),
+            agreement: &product_row.agreement,
+            pattern: product_row.pattern.as_deref(),
+            slow_reads: &product_row.slow_reads,
+            cost: product_row.cost.as_deref(),
         }
     }
 }

@@ -114,7 +114,7 @@ pub const FILTERS: &[(&str, &str)] = &[
     clippy::cast_sign_loss,
     reason = "it is neither too great nor negative"
 )]
-fn whole(number: f64, show: fn(u64) -> String) -> Result<String, Error> {
+fn rounded(number: f64, show: fn(u64) -> String) -> Result<String, Error> {
     if !number.is_finite() || number.abs() >= 1e18 {
         return Err(Error::new(ErrorKind::InvalidOperation, "not a number that can be shown"));
     }
@@ -139,21 +139,21 @@ pub(super) fn add_to(environment: &mut Environment<'_>) {
         let shown = match number {
             // A small number that is not whole, such as a rate, gets one decimal.
             0.05..9.95 if (number - number.round()).abs() >= 0.05 => format!("{number:.1}"),
-            _ => whole(number, count)?,
+            _ => rounded(number, count)?,
         };
         Ok::<_, Error>(with_noun(shown, plural))
     });
     environment.add_filter("distinct", |number: f64, plural: Option<String>| {
         let mark = if number > f64::from(EXACT) { "≈" } else { "" };
-        whole(number, count).map(|shown| with_noun(format!("{mark}{shown}"), plural))
+        rounded(number, count).map(|shown| with_noun(format!("{mark}{shown}"), plural))
     });
     environment.add_filter("does", |verb: String| does(&verb));
     environment.add_filter("duration", |seconds: f64| match seconds {
         0.0..1e15 => Ok(duration(seconds)),
         _ => Err(Error::new(ErrorKind::InvalidOperation, "not a duration that can be shown")),
     });
-    environment.add_filter("times", |number: f64| whole(number, times));
-    environment.add_filter("bytes", |number: f64| whole(number, bytes));
+    environment.add_filter("times", |number: f64| rounded(number, times));
+    environment.add_filter("bytes", |number: f64| rounded(number, bytes));
     environment.add_filter("timestamp", |text: String| timestamp(&text));
 }
 

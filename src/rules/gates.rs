@@ -121,10 +121,10 @@ fn order((severity, worst): &(Severity, Option<Worst>)) -> FindingOrder<'_> {
 }
 
 /// Summarizes the findings of a rule.
-pub(super) fn findings(rule: &Rule, found: impl Iterator<Item = (Severity, Option<Worst>)>) -> RuleFindings {
+pub(super) fn findings(rule: &Rule, hits: impl Iterator<Item = (Severity, Option<Worst>)>) -> RuleFindings {
     let mut all =
         RuleFindings { id: rule.id.clone(), name: rule.name.clone(), counts: BTreeMap::new(), worst: None };
-    for one in found {
+    for one in hits {
         *all.counts.entry(one.0).or_default() += 1;
         if all.worst.as_ref().is_none_or(|worst| order(&one) < order(worst)) {
             all.worst = Some(one);

@@ -96,11 +96,11 @@ impl<'a> ClientTotals<'a> {
                 }
                 if matches!(verb, Verb::Update | Verb::Patch) && key.rejected.is_none() {
                     let rows = shape_summary.rows.iter();
-                    let rows = rows.map(|one| WriterRow {
+                    let rows = rows.map(|product_row| WriterRow {
                         client: index,
                         key,
-                        product: &one.product,
-                        row: &one.row,
+                        product: &product_row.product,
+                        row: &product_row.row,
                     });
                     totals.writers.entry(resource).or_default().extend(rows);
                 }
@@ -271,7 +271,10 @@ impl<'a> RowGroup<'a> {
                     continue;
                 };
                 let timeline = reads.entry(resource).or_default();
-                shape_summary.rows.iter().for_each(|one| timeline.merge_from(&one.row.times(received_only)));
+                shape_summary
+                    .rows
+                    .iter()
+                    .for_each(|product_row| timeline.merge_from(&product_row.row.times(received_only)));
             }
             let in_step = reads.into_iter().filter(|(_, reads)| reads.total() <= requests * MOST_READS_EACH);
             let in_step =
@@ -423,14 +426,14 @@ fn unfinished(client: &ClientSummary) -> HashMap<RequestKey<'_>, u64, FxBuildHas
     let mut shapes = client.shapes.iter().peekable();
     while let Some((key, shape_summary)) = shapes.next() {
         let request = request_key(key);
-        let (mut arrived, mut ended) = shape_summary.arrived_and_ended();
+        let (mut received, mut ended) = shape_summary.received_and_ended();
         // Keys are sorted by request shape first, so equal shapes are adjacent.
         while let Some((_, shape_summary)) = shapes.next_if(|(key, _)| request_key(key) == request) {
-            let (more_arrived, more_ended) = shape_summary.arrived_and_ended();
-            (arrived, ended) = (arrived + more_arrived, ended + more_ended);
+            let (more_received, more_ended) = shape_summary.received_and_ended();
+            (received, ended) = (received + more_received, ended + more_ended);
         }
-        if arrived > ended {
-            unfinished.insert(request, arrived - ended);
+        if received > ended {
+            unfinished.insert(request, received - ended);
         }
     }
     unfinished

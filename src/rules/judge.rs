@@ -85,27 +85,28 @@ pub fn judge_some(
     let rows = Rows::new(clients, rules);
     let input = InputFacts::new(input, &rows.totals);
     let judged = rules.par_iter().map(|rule| {
-        let mut one = RuleRun { rule, rows: &rows, suppressions, found: RuleHits::default() };
+        let mut run = RuleRun { rule, rows: &rows, suppressions, outcome: RuleOutcome::default() };
         if rule.group_by.input {
-            one.judge_input(&input);
+            run.judge_input(&input);
         } else {
-            one.judge_rows();
+            run.judge_rows();
         }
-        one.found
+        run.outcome
     });
-    let judged: Vec<RuleHits<'_>> = judged.collect();
+    let judged: Vec<RuleOutcome<'_>> = judged.collect();
     let mut all = RuleResults::default();
-    for hit in judged.iter().flat_map(|found| &found.hits).filter(|hit| hit.suppressed_by.is_none()) {
+    for hit in judged.iter().flat_map(|outcome| &outcome.hits).filter(|hit| hit.suppressed_by.is_none()) {
         *all.counts.entry(hit.severity).or_default() += 1;
     }
     all.on_clients = on_clients(&judged);
     let contradicted = rules.iter().zip(&judged).filter(|(rule, _)| rule.id == CONTRADICTED);
-    let contradicted = contradicted.flat_map(|(_, found)| &found.hits).filter_map(|hit| hit.group.as_ref());
+    let contradicted =
+        contradicted.flat_map(|(_, outcome)| &outcome.hits).filter_map(|hit| hit.group.as_ref());
     all.contradicted = contradicted.flat_map(RowGroup::members).copied().collect();
     all.gates = gates_of(rules, &rows, &judged);
     let mut refs: Vec<HitRef<'_, '_>> = Vec::new();
-    for (rule, found) in rules.iter().zip(&judged) {
-        for Hit { severity, group, .. } in found.hits.iter().filter(|hit| hit.suppressed_by.is_none()) {
+    for (rule, outcome) in rules.iter().zip(&judged) {
+        for Hit { severity, group, .. } in outcome.hits.iter().filter(|hit| hit.suppressed_by.is_none()) {
             refs.push(HitRef { rule, severity: *severity, group: group.as_ref() });
         }
     }
@@ -114,11 +115,11 @@ pub fn judge_some(
     let mut failures: Vec<Vec<String>> = Vec::new();
     let mut hits: Vec<(usize, Option<usize>, Hit<'_>)> = Vec::new();
     let mut number = 0..;
-    for (at, found) in judged.into_iter().enumerate() {
-        all.used.extend(found.used);
-        all.runs += found.runs;
-        failures.push(found.failures);
-        for hit in found.hits {
+    for (at, outcome) in judged.into_iter().enumerate() {
+        all.used.extend(outcome.used);
+        all.runs += outcome.runs;
+        failures.push(outcome.failures);
+        for hit in outcome.hits {
             let own = if hit.suppressed_by.is_none() { number.next() } else { None };
             hits.push((at, own, hit));
         }
@@ -144,9 +145,9 @@ pub fn judge_some(
     all
 }
 
-fn gates_of(rules: &[Rule], rows: &Rows<'_>, judged: &[RuleHits<'_>]) -> Gates {
+fn gates_of(rules: &[Rule], rows: &Rows<'_>, judged: &[RuleOutcome<'_>]) -> Gates {
     let mut is_accepted: Vec<bool> = Vec::new();
-    for row in judged.iter().flat_map(|found| &found.accepted) {
+    for row in judged.iter().flat_map(|outcome| &outcome.accepted) {
         is_accepted.resize(rows.facts.len(), false);
         is_accepted[*row] = true;
     }
@@ -156,8 +157,8 @@ fn gates_of(rules: &[Rule], rows: &Rows<'_>, judged: &[RuleHits<'_>]) -> Gates {
         shape: group.rows[0].key.name(),
         requests: group.requests(),
     };
-    let by_rule = rules.iter().zip(judged).map(|(rule, found)| {
-        let hits = found.hits.iter().filter(|hit| hit.suppressed_by.is_none());
+    let by_rule = rules.iter().zip(judged).map(|(rule, outcome)| {
+        let hits = outcome.hits.iter().filter(|hit| hit.suppressed_by.is_none());
         gates::findings(rule, hits.map(|hit| (hit.severity, hit.group.as_ref().map(worst))))
     });
     Gates {
@@ -168,9 +169,9 @@ fn gates_of(rules: &[Rule], rows: &Rows<'_>, judged: &[RuleHits<'_>]) -> Gates {
     }
 }
 
-fn on_clients(judged: &[RuleHits<'_>]) -> Vec<FindingsOnClient> {
+fn on_clients(judged: &[RuleOutcome<'_>]) -> Vec<FindingsOnClient> {
     let mut on: BTreeMap<usize, FindingsOnClient> = BTreeMap::new();
-    for hit in judged.iter().flat_map(|found| &found.hits).filter(|hit| hit.suppressed_by.is_none()) {
+    for hit in judged.iter().flat_map(|outcome| &outcome.hits).filter(|hit| hit.suppressed_by.is_none()) {
         let worst = hit.severity;
         for client in hit.group.iter().flat_map(RowGroup::members).copied() {
             let one = on.entry(client).or_insert(FindingsOnClient { client, worst, findings: 0 });
@@ -187,7 +188,7 @@ const REPEATS: u64 = 3;
 
 /// The result of one rule.
 #[derive(Default)]
-struct RuleHits<'r> {
+struct RuleOutcome<'r> {
     hits: Vec<Hit<'r>>,
     used: BTreeSet<usize>,
     failures: Vec<String>,
@@ -217,7 +218,7 @@ struct RuleRun<'r, 'a> {
     rule: &'r Rule,
     rows: &'r Rows<'a>,
     suppressions: &'r [Suppression],
-    found: RuleHits<'r>,
+    outcome: RuleOutcome<'r>,
 }
 
 /// Cached CEL results of each level, and the values of the rule's thresholds.
@@ -228,26 +229,27 @@ struct Levels {
 
 impl<'r> RuleRun<'r, '_> {
     fn judge_input(&mut self, input: &InputFacts) {
-        let value = |name: VariableRef| match name.root {
-            Root::Threshold => threshold_value(self.rule.thresholds[name.index].1),
-            _ => (INPUT[name.index].get)(input),
+        let value = |variable: VariableRef| match variable.root {
+            Root::Threshold => threshold_value(self.rule.thresholds[variable.index].1),
+            _ => (INPUT[variable.index].get)(input),
         };
-        let mut held = None;
+        let mut highest = None;
         for (severity, condition) in &self.rule.levels {
             let holds = condition.holds_natively(value).unwrap_or_else(|| {
                 let values: Vec<VariableValue<'_>> =
-                    condition.names.iter().map(|name| value(*name)).collect();
+                    condition.variables.iter().map(|variable| value(*variable)).collect();
                 self.run(condition, &values)
             });
             if holds {
-                held = Some(*severity);
+                highest = Some(*severity);
                 break;
             }
         }
-        let Some(severity) = held else { return };
-        let suppressed_by = self.suppressions.iter().position(|one| one.covers_input(self.rule));
-        self.found.used.extend(suppressed_by);
-        self.keep(None, severity, suppressed_by);
+        let Some(severity) = highest else { return };
+        let suppressed_by =
+            self.suppressions.iter().position(|suppression| suppression.covers_input(self.rule));
+        self.outcome.used.extend(suppressed_by);
+        self.add_hit(None, severity, suppressed_by);
     }
 
     fn judge_rows(&mut self) {
@@ -266,7 +268,7 @@ impl<'r> RuleRun<'r, '_> {
             let client = all.ids[rows[0].1 as usize].client;
             let group = RowGroup::new(facts, client as usize, &all.totals);
             let Some(severity) = self.level(&group, &mut levels) else { continue };
-            self.found(group, severity, &mut levels);
+            self.add_group(group, severity, &mut levels);
         }
         if self.rule.group_by.program {
             self.judge_programs(&is_matched, &mut levels);
@@ -279,8 +281,11 @@ impl<'r> RuleRun<'r, '_> {
     /// Rows that a suppression covers and clients with fewer than [`REPEATS`] requests do not count.
     fn judge_programs(&mut self, is_matched: &[bool], levels: &mut Levels) {
         let (all, by) = (self.rows, self.rule.group_by);
-        let is_covered =
-            |row: u32| self.suppressions.iter().any(|one| one.covers(self.rule, &all.facts[row as usize]));
+        let is_covered = |row: u32| {
+            self.suppressions
+                .iter()
+                .any(|suppression| suppression.covers(self.rule, &all.facts[row as usize]))
+        };
         let rows = all.programs.rows.iter().filter(|one| is_matched[one.row as usize]);
         let rows = rows.filter(|one| !is_covered(one.row));
         let what = |one: &ProgramRow| {
@@ -295,7 +300,7 @@ impl<'r> RuleRun<'r, '_> {
         let mut rows: Vec<(u32, u32, u32)> = rows.map(|one| (one.program, what(one), one.row)).collect();
         rows.sort_unstable();
         let mut alone: HashMap<*const RowFacts<'_>, Severity, FxBuildHasher> = HashMap::default();
-        for hit in self.found.hits.iter().filter(|hit| hit.suppressed_by.is_none()) {
+        for hit in self.outcome.hits.iter().filter(|hit| hit.suppressed_by.is_none()) {
             for facts in hit.group.iter().flat_map(|group| &group.rows) {
                 alone.insert(std::ptr::from_ref(*facts), hit.severity);
             }
@@ -317,7 +322,7 @@ impl<'r> RuleRun<'r, '_> {
             let severity = self.rule.fixed_severity.unwrap_or(severity);
             let of_members = own.iter().filter_map(|(facts, _)| alone.get(&std::ptr::from_ref(*facts))).max();
             if of_members.is_none_or(|worst| severity > *worst) {
-                self.keep(Some(group), severity, None);
+                self.add_hit(Some(group), severity, None);
             }
         }
     }
@@ -326,49 +331,52 @@ impl<'r> RuleRun<'r, '_> {
     fn accept(&mut self, is_matched: &[bool]) {
         let rule = self.rule;
         let own: Vec<&Suppression> =
-            self.suppressions.iter().filter(|one| rule.is_selected_by(&one.rule)).collect();
+            self.suppressions.iter().filter(|suppression| rule.is_selected_by(&suppression.rule)).collect();
         if own.is_empty() || !gates::is_of_requests(rule) {
             return;
         }
         let rows =
             self.rows.facts.iter().zip(is_matched).enumerate().filter(|(_, (_, is_matched))| **is_matched);
-        let covered = rows.filter(|(_, (facts, _))| own.iter().any(|one| one.covers(rule, facts)));
-        self.found.accepted = covered.map(|(at, _)| at).collect();
+        let covered =
+            rows.filter(|(_, (facts, _))| own.iter().any(|suppression| suppression.covers(rule, facts)));
+        self.outcome.accepted = covered.map(|(at, _)| at).collect();
     }
 
     /// Adds a finding. Rows that a suppression covers become a suppressed finding. Then the other rows are evaluated
     /// again, without the covered rows.
-    fn found(&mut self, group: RowGroup<'r>, severity: Severity, levels: &mut Levels) {
+    fn add_group(&mut self, group: RowGroup<'r>, severity: Severity, levels: &mut Levels) {
         if self.suppressions.is_empty() {
-            return self.keep(Some(group), severity, None);
+            return self.add_hit(Some(group), severity, None);
         }
         let of = |facts: &RowFacts<'_>| -> Vec<usize> {
             let all = self.suppressions.iter().enumerate();
-            all.filter(|(_, one)| one.covers(self.rule, facts)).map(|(index, _)| index).collect()
+            all.filter(|(_, suppression)| suppression.covers(self.rule, facts))
+                .map(|(index, _)| index)
+                .collect()
         };
         let covering: Vec<Vec<usize>> = group.rows.iter().map(|facts| of(facts)).collect();
         let Some(first) = covering.iter().flatten().min().copied() else {
-            return self.keep(Some(group), severity, None);
+            return self.add_hit(Some(group), severity, None);
         };
-        self.found.used.extend(covering.iter().flatten());
+        self.outcome.used.extend(covering.iter().flatten());
         let part = |is_covered: bool| -> Vec<&'r RowFacts<'r>> {
             let rows = group.rows.iter().zip(&covering);
             rows.filter(|(_, by)| by.is_empty() != is_covered).map(|(facts, _)| *facts).collect()
         };
         let totals = &self.rows.totals;
-        self.keep(Some(RowGroup::new(part(true), group.client, totals)), severity, Some(first));
+        self.add_hit(Some(RowGroup::new(part(true), group.client, totals)), severity, Some(first));
         let rest = part(false);
         if !rest.is_empty() {
             let rest = RowGroup::new(rest, group.client, totals);
             if let Some(severity) = self.level(&rest, levels) {
-                self.keep(Some(rest), severity, None);
+                self.add_hit(Some(rest), severity, None);
             }
         }
     }
 
-    fn keep(&mut self, group: Option<RowGroup<'r>>, severity: Severity, suppressed_by: Option<usize>) {
+    fn add_hit(&mut self, group: Option<RowGroup<'r>>, severity: Severity, suppressed_by: Option<usize>) {
         let severity = self.rule.fixed_severity.unwrap_or(severity);
-        self.found.hits.push(Hit { severity, group, suppressed_by });
+        self.outcome.hits.push(Hit { severity, group, suppressed_by });
     }
 
     /// Returns for each row whether the rule matches it.
@@ -391,20 +399,20 @@ impl<'r> RuleRun<'r, '_> {
     }
 
     fn run_conjunct(&mut self, part: &Conjunct, values: &[VariableValue<'_>]) -> Result<bool, String> {
-        self.found.runs += 1;
-        part.evaluate(values, |name| name.name(&self.rule.thresholds).to_owned())
+        self.outcome.runs += 1;
+        part.evaluate(values, |variable| variable.name(&self.rule.thresholds).to_owned())
     }
 
     fn fail(&mut self, source: &str, error: &str) {
         let failure = format!("{}: '{source}': {error}", self.rule.id);
-        if !self.found.failures.contains(&failure) {
-            self.found.failures.push(failure);
+        if !self.outcome.failures.contains(&failure) {
+            self.outcome.failures.push(failure);
         }
     }
 
     fn run(&mut self, condition: &Condition, values: &[VariableValue<'_>]) -> bool {
-        self.found.runs += 1;
-        let result = condition.evaluate(values, |name| name.name(&self.rule.thresholds).to_owned());
+        self.outcome.runs += 1;
+        let result = condition.evaluate(values, |variable| variable.name(&self.rule.thresholds).to_owned());
         result.unwrap_or_else(|error| {
             self.fail(&condition.source, &error);
             false
@@ -420,14 +428,14 @@ impl<'r> RuleRun<'r, '_> {
         let (rule, stats) = (self.rule, STATS.as_slice());
         let Levels { memos, thresholds } = levels;
         for ((severity, condition), memo) in rule.levels.iter().zip(memos) {
-            let value = |name: VariableRef| match name.root {
-                Root::Stats => (stats[name.index].get)(group),
-                Root::Threshold => thresholds[name.index].as_borrowed(),
-                _ => fact(name, group.representative()),
+            let value = |variable: VariableRef| match variable.root {
+                Root::Stats => (stats[variable.index].get)(group),
+                Root::Threshold => thresholds[variable.index].as_borrowed(),
+                _ => fact(variable, group.representative()),
             };
             let holds = condition.holds_natively(value).unwrap_or_else(|| {
                 let values: Vec<VariableValue<'static>> =
-                    condition.names.iter().map(|name| value(*name).into_owned()).collect();
+                    condition.variables.iter().map(|variable| value(*variable).into_owned()).collect();
                 memo.get(&values).copied().unwrap_or_else(|| {
                     let holds = self.run(condition, &values);
                     memo.insert(values, holds);

@@ -121,13 +121,14 @@ const LARGEST_TABLE: usize = 1 << 16;
 
 impl<'r> ResultTable<'r> {
     fn new(conjunct: &Conjunct, rows: &'r Rows<'_>) -> Option<Self> {
-        let is_known_by = |by: FactKey| conjunct.names.iter().all(|name| FactKey::new(*name) == by);
-        let (by, size) = if is_known_by(FactKey::Request) {
+        let uses_only = |by: FactKey| conjunct.variables.iter().all(|variable| FactKey::new(*variable) == by);
+        let (by, size) = if uses_only(FactKey::Request) {
             (TableKey::Ids(FactKey::Request), rows.requests.len())
-        } else if is_known_by(FactKey::Client) {
+        } else if uses_only(FactKey::Client) {
             (TableKey::Ids(FactKey::Client), rows.clients.len())
         } else {
-            let columns: Vec<&FactColumn> = conjunct.names.iter().map(|name| rows.column(*name)).collect();
+            let columns: Vec<&FactColumn> =
+                conjunct.variables.iter().map(|variable| rows.column(*variable)).collect();
             let size = columns.iter().try_fold(1_usize, |size, column| size.checked_mul(column.distinct))?;
             (TableKey::Columns(columns), size)
         };
@@ -158,11 +159,11 @@ impl<'r> CachedConjunct<'r> {
         run: &mut impl FnMut(&Conjunct, &[VariableValue<'_>]) -> EvalResult,
     ) -> EvalResult {
         let ids = &rows.ids[row as usize];
-        let Some(known) = self.table.as_mut().map(|table| *table.of_row(ids)) else {
+        let Some(cached) = self.table.as_mut().map(|table| *table.of_row(ids)) else {
             return self.evaluate(&rows.facts[row as usize], run);
         };
-        if known != CachedResult::NotYet {
-            return Ok(known == CachedResult::Yes);
+        if cached != CachedResult::NotYet {
+            return Ok(cached == CachedResult::Yes);
         }
         let result = self.evaluate(&rows.facts[row as usize], run);
         if let (Some(table), Ok(holds)) = (&mut self.table, &result) {
@@ -180,13 +181,13 @@ impl<'r> CachedConjunct<'r> {
         facts: &'r RowFacts<'_>,
         run: &mut impl FnMut(&Conjunct, &[VariableValue<'_>]) -> EvalResult,
     ) -> EvalResult {
-        if let Some(holds) = self.conjunct.holds_natively(|name| fact(name, facts)) {
+        if let Some(holds) = self.conjunct.holds_natively(|variable| fact(variable, facts)) {
             return Ok(holds);
         }
         let values: Vec<VariableValue<'r>> =
-            self.conjunct.names.iter().map(|name| fact(*name, facts)).collect();
-        if let Some(known) = self.memo.get(&values) {
-            return known.clone();
+            self.conjunct.variables.iter().map(|variable| fact(*variable, facts)).collect();
+        if let Some(cached) = self.memo.get(&values) {
+            return cached.clone();
         }
         let holds = run(self.conjunct, &values);
         self.memo.insert(values, holds.clone());

@@ -65,7 +65,7 @@ impl NativeExpr {
             })),
             Expr::Select(select) if !select.test => {
                 let Expr::Ident(root) = &select.operand.expr else { return None };
-                let root = scope.roots.iter().find(|known| known.as_str() == root)?;
+                let root = scope.roots.iter().find(|own| own.as_str() == root)?;
                 scope.find(*root, &select.field).map(|(name, kind)| match kind {
                     Kind::Int | Kind::Double => Self::Number(name),
                     Kind::Bool | Kind::Text | Kind::Texts => Self::Name(name),

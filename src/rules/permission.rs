@@ -270,12 +270,14 @@ impl Permission {
     }
 }
 
-/// Formats the number of namespaces, if there is more than one. `known` is the number of namespaces in the examples.
-fn several(number: NamespaceCount, known: usize) -> Option<String> {
-    let known = known as u64;
+/// Formats the number of namespaces, if there is more than one. `in_examples` is the number of namespaces in the examples.
+fn several(number: NamespaceCount, in_examples: usize) -> Option<String> {
+    let in_examples = in_examples as u64;
     match number {
-        NamespaceCount::Exactly(number) if number.max(known) > 1 => Some(number.max(known).to_string()),
-        NamespaceCount::UpTo(most) if most <= known => Some(known.to_string()),
+        NamespaceCount::Exactly(number) if number.max(in_examples) > 1 => {
+            Some(number.max(in_examples).to_string())
+        }
+        NamespaceCount::UpTo(most) if most <= in_examples => Some(in_examples.to_string()),
         NamespaceCount::UpTo(most) => Some(format!("up to {most}")),
         NamespaceCount::Exactly(_) | NamespaceCount::OfSeveral => None,
     }
@@ -398,8 +400,8 @@ mod tests {
             (Verb::Delete, "proxy", true, false, Some(("delete", CreateVerb::No))),
             (Verb::Proxy, "", false, false, None),
         ] {
-            let found = rbac_verbs(verb, subresource, hides_method, is_new);
-            assert_eq!(found, expected, "{verb} {subresource}, {hides_method}, {is_new}");
+            let verbs = rbac_verbs(verb, subresource, hides_method, is_new);
+            assert_eq!(verbs, expected, "{verb} {subresource}, {hides_method}, {is_new}");
         }
     }
 }

@@ -77,13 +77,13 @@ pub const FAIL_ON: [&str; 6] = ["info", "warning", "error", "etcd-list", "etcd-g
 /// # Errors
 /// Returns a message with the expected words.
 pub fn known_fail_on(word: &str, rules: &RuleSet) -> Result<(), String> {
-    if FAIL_ON.contains(&word) || rules.known(word).is_ok() {
+    if FAIL_ON.contains(&word) || rules.check_word(word).is_ok() {
         return Ok(());
     }
     let names = rules.rules.iter().flat_map(|rule| [rule.id.as_str(), rule.name.as_str()]);
     let hint = expected(word, FAIL_ON.into_iter().chain(names));
-    let known = || format!("; use {} or a rule (`kubetoll rules list` shows them)", FAIL_ON.join(", "));
-    let hint = if hint.starts_with("; known") { known() } else { hint };
+    let all = || format!("; use {} or a rule (`kubetoll rules list` shows them)", FAIL_ON.join(", "));
+    let hint = if hint.starts_with("; known") { all() } else { hint };
     Err(format!("cannot fail on '{word}'{hint}"))
 }
 
@@ -257,8 +257,8 @@ impl PolicyReader<'_> {
     /// kubetoll knows only the gates that affect verdicts.
     fn gate(&mut self, gate: &Positioned<String>) {
         let name = &gate.value;
-        let near = known_names().find(|known| strsim::osa_distance(known, name) <= 3);
-        if let Some(near) = near.filter(|_| known_names().all(|known| known != name)) {
+        let near = known_names().find(|gate| strsim::osa_distance(gate, name) <= 3);
+        if let Some(near) = near.filter(|_| known_names().all(|gate| gate != name)) {
             self.reader.say(gate.at, format!("no such feature gate '{name}'; did you mean '{near}'?"));
         }
     }
@@ -296,11 +296,11 @@ impl PolicyReader<'_> {
     }
 
     fn rule_word(&mut self, word: &Positioned<String>) -> bool {
-        let known = self.rules.known(&word.value);
-        if let Err(error) = &known {
+        let checked = self.rules.check_word(&word.value);
+        if let Err(error) = &checked {
             self.reader.say(word.at, error.clone());
         }
-        known.is_ok()
+        checked.is_ok()
     }
 
     fn setting(&mut self, rule: &Positioned<String>, node: YamlNode) -> Option<Setting> {
@@ -344,9 +344,9 @@ impl PolicyReader<'_> {
             self.rules.rules.iter().filter(|one| one.is_selected_by(&rule.value)).collect();
         let all = || selected.iter().flat_map(|rule| &rule.thresholds);
         let Some((_, default)) = all().find(|(own, _)| *own == name.value) else {
-            let known: Vec<&str> = all().map(|(own, _)| own.as_str()).collect();
+            let names: Vec<&str> = all().map(|(own, _)| own.as_str()).collect();
             let hint =
-                if known.is_empty() { "; it has none".to_owned() } else { expected(&name.value, known) };
+                if names.is_empty() { "; it has none".to_owned() } else { expected(&name.value, names) };
             self.reader.say(name.at, format!("{} has no threshold '{}'{hint}", rule.value, name.value));
             return false;
         };

@@ -58,12 +58,12 @@ impl<'a> IndexedRows<'a> {
                     indexed.requests.push((row, *resources.entry(resource).or_insert(next)));
                     number(indexed.requests.len() - 1)
                 });
-                for one in &shape_summary.rows {
-                    let client_id = *clients.entry(&one.product).or_insert_with(|| {
+                for product_row in &shape_summary.rows {
+                    let client_id = *clients.entry(&product_row.product).or_insert_with(|| {
                         indexed.clients.push(number(indexed.facts.len()));
                         number(indexed.clients.len() - 1)
                     });
-                    indexed.facts.push(RowFacts::new(judged, client, (key, shape_summary), one));
+                    indexed.facts.push(RowFacts::new(judged, client, (key, shape_summary), product_row));
                     indexed.ids.push(RowIds { client: number(client_index), shape, request_id, client_id });
                 }
             }

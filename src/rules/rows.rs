@@ -43,8 +43,8 @@ pub(super) enum FactKey {
 }
 
 impl FactKey {
-    pub(super) fn new(name: VariableRef) -> Self {
-        if name.root == Root::Client { Self::Client } else { Self::Request }
+    pub(super) fn new(variable: VariableRef) -> Self {
+        if variable.root == Root::Client { Self::Client } else { Self::Request }
     }
 
     pub(super) fn number(self, ids: &RowIds) -> usize {
@@ -69,20 +69,20 @@ impl<'a> Rows<'a> {
         let conjuncts =
             rules.iter().filter_map(|rule| rule.matches.as_ref()).flat_map(|matches| &matches.conjuncts);
         let mut wanted: Vec<VariableRef> =
-            conjuncts.flat_map(|conjunct| conjunct.names.iter().copied()).collect();
+            conjuncts.flat_map(|conjunct| conjunct.variables.iter().copied()).collect();
         wanted.sort_unstable();
         wanted.dedup();
-        let column = |name: VariableRef| {
+        let column = |variable: VariableRef| {
             let values = |rows: &mut dyn Iterator<Item = u32>| {
-                FactColumn::new(FactKey::new(name), rows.map(|row| fact(name, &facts[row as usize])))
+                FactColumn::new(FactKey::new(variable), rows.map(|row| fact(variable, &facts[row as usize])))
             };
-            match FactKey::new(name) {
+            match FactKey::new(variable) {
                 FactKey::Request => values(&mut requests.iter().map(|(row, _)| *row)),
                 FactKey::Client => values(&mut clients.iter().copied()),
             }
         };
         let columns: Vec<(VariableRef, FactColumn)> =
-            wanted.into_par_iter().map(|name| (name, column(name))).collect();
+            wanted.into_par_iter().map(|variable| (variable, column(variable))).collect();
         let columns = columns.into_iter().collect();
         let mut groupings: Vec<RuleGroupBy> = Vec::new();
         for rule in rules.iter().filter(|rule| !rule.group_by.input) {
@@ -99,13 +99,13 @@ impl<'a> Rows<'a> {
     /// Returns the rows grouped by a rule's `groupBy`.
     pub(super) fn order(&self, by: RuleGroupBy) -> &GroupedRows {
         let by = of_clients(by);
-        let order = self.orders.iter().find(|(known, _)| *known == by);
+        let order = self.orders.iter().find(|(grouping, _)| *grouping == by);
         &order.expect("each rule has its order").1
     }
 
     /// Returns the column of a variable that a rule's `match` uses.
-    pub(super) fn column(&self, name: VariableRef) -> &FactColumn {
-        &self.columns[&name]
+    pub(super) fn column(&self, variable: VariableRef) -> &FactColumn {
+        &self.columns[&variable]
     }
 }
 
@@ -145,12 +145,12 @@ fn order(by: RuleGroupBy, ids: &[RowIds], requests: &[(u32, u32)]) -> GroupedRow
 
 impl FactColumn {
     fn new<'v>(by: FactKey, values: impl Iterator<Item = VariableValue<'v>>) -> Self {
-        let mut known: HashMap<VariableValue<'v>, u32, FxBuildHasher> = HashMap::default();
+        let mut numbers: HashMap<VariableValue<'v>, u32, FxBuildHasher> = HashMap::default();
         let ids = values.map(|value| {
-            let next = u32::try_from(known.len()).unwrap_or(u32::MAX);
-            *known.entry(value).or_insert(next)
+            let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+            *numbers.entry(value).or_insert(next)
         });
-        Self { by, ids: ids.collect(), distinct: known.len() }
+        Self { by, ids: ids.collect(), distinct: numbers.len() }
     }
 
     /// Returns the index of the row's value in the column.
@@ -160,11 +160,11 @@ impl FactColumn {
 }
 
 /// Returns the value of a variable for a row.
-pub(super) fn fact<'r>(name: VariableRef, row: &'r RowFacts<'_>) -> VariableValue<'r> {
-    let names = match name.root {
+pub(super) fn fact<'r>(variable: VariableRef, row: &'r RowFacts<'_>) -> VariableValue<'r> {
+    let names = match variable.root {
         Root::Client => CLIENT,
         Root::Request => REQUEST,
         _ => SERVER,
     };
-    (names[name.index].get)(row)
+    (names[variable.index].get)(row)
 }

@@ -46,8 +46,8 @@ impl FromStr for Severity {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let found = Self::ALL.into_iter().find(|severity| severity.as_str() == text);
-        found.ok_or_else(|| format!("no such severity '{text}'; known: info, warning, error"))
+        let severity = Self::ALL.into_iter().find(|severity| severity.as_str() == text);
+        severity.ok_or_else(|| format!("no such severity '{text}'; known: info, warning, error"))
     }
 }
 

@@ -205,7 +205,7 @@ impl Checker<'_> {
         }
         for (index, (name, _)) in written.thresholds.iter().enumerate() {
             let is_used = |condition: &Condition| {
-                condition.names.iter().any(|used| used.root == Root::Threshold && used.index == index)
+                condition.variables.iter().any(|used| used.root == Root::Threshold && used.index == index)
             };
             if !levels.iter().any(|(_, condition)| is_used(condition)) {
                 self.say(name.at, format!("no level uses threshold.{}; use it or remove it", name.value));
@@ -226,8 +226,11 @@ impl Checker<'_> {
             let audience = Audience::all().find(|audience| audience.as_str() == key.value);
             any |= audience == Some(Audience::Any);
             if audience.is_none() {
-                let known = Audience::all().map(Audience::as_str);
-                self.say(key.at, format!("no such library '{}'{}", key.value, expected(&key.value, known)));
+                let audiences = Audience::all().map(Audience::as_str);
+                self.say(
+                    key.at,
+                    format!("no such library '{}'{}", key.value, expected(&key.value, audiences)),
+                );
             }
             let mut checked = Vec::new();
             for case in cases {

@@ -169,8 +169,8 @@ impl Reader<'_> {
     }
 
     /// Adds an error for an unknown key.
-    pub fn unknown<'k>(&mut self, key: &Positioned<String>, known: impl IntoIterator<Item = &'k str>) {
-        self.say(key.at, format!("no such key '{}'{}", key.value, expected(&key.value, known)));
+    pub fn unknown<'k>(&mut self, key: &Positioned<String>, keys: impl IntoIterator<Item = &'k str>) {
+        self.say(key.at, format!("no such key '{}'{}", key.value, expected(&key.value, keys)));
     }
 }
 

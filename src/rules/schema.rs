@@ -18,7 +18,7 @@ pub fn rule() -> Value {
     let rows = [Root::Client, Root::Request, Root::Server];
     let groups = [Root::Stats, Root::Threshold, Root::Client, Root::Server];
     let properties = rule_file::KEYS.iter().map(|key| {
-        let form = match key.name {
+        let value_schema = match key.name {
             "id" => json!({ "type": "string", "pattern": ID }),
             "name" => json!({ "type": "string", "pattern": NAME }),
             "summary" => json!({ "type": "string", "pattern": "^[^\\n]+$" }),
@@ -38,7 +38,7 @@ pub fn rule() -> Value {
             "levels" => &[Root::Stats, Root::Input],
             _ => &[],
         };
-        (key.name.to_owned(), described(form, &documented(key.doc, names)))
+        (key.name.to_owned(), described(value_schema, &documented(key.doc, names)))
     });
     let mut schema = object(properties.collect(), &rule_file::KEYS);
     schema["$defs"] = json!({ "fix": one_fix() });
@@ -49,7 +49,7 @@ pub fn rule() -> Value {
 #[must_use]
 pub fn policy(rules: &RuleSet) -> Value {
     let properties = policy::KEYS.iter().map(|key| {
-        let form = match key.name {
+        let value_schema = match key.name {
             "featureGates" => json!({ "type": "object", "additionalProperties": { "type": "boolean" } }),
             "kubeVersion" | "etcdVersion" => text(),
             "failOn" => one_or_more(&json!({ "anyOf": [
@@ -62,7 +62,7 @@ pub fn policy(rules: &RuleSet) -> Value {
             "sources" => json!({ "type": "array", "items": source() }),
             _ => one_or_more(&text()),
         };
-        (key.name.to_owned(), described(form, key.doc))
+        (key.name.to_owned(), described(value_schema, key.doc))
     });
     let schema = object(properties.collect(), &policy::KEYS);
     titled(schema, "A policy file of kubetoll", "docs/policy.md explains how to use one.")
@@ -79,14 +79,14 @@ fn one_or_more(item: &Value) -> Value {
 /// Returns the schema of an object with these keys and no others.
 fn object(properties: Map<String, Value>, keys: &[FileKey]) -> Value {
     let required: Vec<&str> = keys.iter().filter(|key| key.required).map(|key| key.name).collect();
-    let mut form = json!({ "type": "object", "required": required, "additionalProperties": false });
-    form["properties"] = properties.into();
-    form
+    let mut value_schema = json!({ "type": "object", "required": required, "additionalProperties": false });
+    value_schema["properties"] = properties.into();
+    value_schema
 }
 
-fn described(mut form: Value, description: &str) -> Value {
-    form["description"] = description.into();
-    form
+fn described(mut value_schema: Value, description: &str) -> Value {
+    value_schema["description"] = description.into();
+    value_schema
 }
 
 fn titled(mut schema: Value, title: &str, description: &str) -> Value {
@@ -128,12 +128,15 @@ fn levels(groups: &[Root]) -> Value {
     let input = [Root::Input];
     let roots: Vec<Root> = groups.iter().chain(&input).copied().collect();
     let level = |level: &str| {
-        let form = condition(&roots);
-        (level.to_owned(), described(form, &format!("When a group is a finding of severity {level}: CEL.")))
+        let value_schema = condition(&roots);
+        (
+            level.to_owned(),
+            described(value_schema, &format!("When a group is a finding of severity {level}: CEL.")),
+        )
     };
-    let mut form = object(LEVELS.into_iter().map(level).collect(), &[]);
-    form["minProperties"] = 1.into();
-    form
+    let mut value_schema = object(LEVELS.into_iter().map(level).collect(), &[]);
+    value_schema["minProperties"] = 1.into();
+    value_schema
 }
 
 fn fix() -> Value {
@@ -160,19 +163,19 @@ fn settings(rules: &RuleSet) -> Value {
     let number = || json!({ "type": "number", "minimum": 0 });
     let setting = |thresholds: Value| {
         let properties = policy::SETTING_KEYS.iter().map(|key| {
-            let form = match key.name {
+            let value_schema = match key.name {
                 "severity" => json!({ "enum": Severity::ALL.map(Severity::as_str) }),
                 _ => thresholds.clone(),
             };
-            (key.name.to_owned(), described(form, key.doc))
+            (key.name.to_owned(), described(value_schema, key.doc))
         });
         object(properties.collect(), &policy::SETTING_KEYS)
     };
-    let known = rules.rules.iter().map(|rule| {
+    let settings = rules.rules.iter().map(|rule| {
         let own = rule.threshold_values().map(|(name, value)| {
-            let mut form = number();
-            form["default"] = value.to_json();
-            (name.to_owned(), form)
+            let mut value_schema = number();
+            value_schema["default"] = value.to_json();
+            (name.to_owned(), value_schema)
         });
         let thresholds = json!({
             "type": "object", "properties": own.collect::<Map<_, _>>(), "additionalProperties": false,
@@ -180,30 +183,30 @@ fn settings(rules: &RuleSet) -> Value {
         (rule.name.clone(), described(setting(thresholds), &format!("{}: {}", rule.id, rule.summary)))
     });
     json!({
-        "type": "object", "properties": known.collect::<Map<_, _>>(),
+        "type": "object", "properties": settings.collect::<Map<_, _>>(),
         "additionalProperties": setting(json!({ "type": "object", "additionalProperties": number() })),
     })
 }
 
 fn suppression() -> Value {
     let properties = policy::SUPPRESSION_KEYS.iter().map(|key| {
-        let form = match key.name {
+        let value_schema = match key.name {
             "expires" => json!({ "type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$" }),
             _ => text(),
         };
-        (key.name.to_owned(), described(form, key.doc))
+        (key.name.to_owned(), described(value_schema, key.doc))
     });
     object(properties.collect(), &policy::SUPPRESSION_KEYS)
 }
 
 fn source() -> Value {
     let properties = SOURCE_KEYS.iter().map(|key| {
-        let form = match key.name {
+        let value_schema = match key.name {
             "line" => json!({ "type": "integer", "minimum": 1 }),
             "path" => json!({ "type": "string", "minLength": 1, "not": { "pattern": "^/|(^|/)\\.\\.(/|$)|[\\\\:]" } }),
             _ => text(),
         };
-        (key.name.to_owned(), described(form, key.doc))
+        (key.name.to_owned(), described(value_schema, key.doc))
     });
     object(properties.collect(), &SOURCE_KEYS)
 }
@@ -217,8 +220,8 @@ mod tests {
     #[test]
     fn schema_examples_compile() {
         let roots = [Root::Client, Root::Request, Root::Server, Root::Stats, Root::Input];
-        let form = condition(&roots);
-        let examples = form["examples"].as_array().expect("examples");
+        let value_schema = condition(&roots);
+        let examples = value_schema["examples"].as_array().expect("examples");
         assert!(examples.len() > 80);
         for example in examples.iter().filter_map(Value::as_str) {
             let compiled = Condition::compile(example, &VariableScope { roots: &roots, thresholds: &[] });

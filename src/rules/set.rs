@@ -108,7 +108,7 @@ impl RuleSet {
     /// Returns a word that selects no rule.
     pub fn choose(&mut self, select: &[String], ignore: &[String]) -> Result<(), String> {
         for word in select.iter().chain(ignore) {
-            self.known(word)?;
+            self.check_word(word)?;
         }
         let selected = |rule: &Rule, words: &[String]| words.iter().any(|word| rule.is_selected_by(word));
         self.rules.retain(|rule| (select.is_empty() || selected(rule, select)) && !selected(rule, ignore));
@@ -119,15 +119,15 @@ impl RuleSet {
     ///
     /// # Errors
     /// Returns a message with the expected words.
-    pub fn known(&self, word: &str) -> Result<(), String> {
+    pub fn check_word(&self, word: &str) -> Result<(), String> {
         if self.rules.iter().any(|rule| rule.is_selected_by(word)) {
             return Ok(());
         }
         let hint = if is_family(word) || word.is_empty() {
             "; `kubetoll rules list` shows them".to_owned()
         } else {
-            let known = self.rules.iter().flat_map(|rule| [rule.name.as_str(), rule.id.as_str()]);
-            let hint = expected(word, known);
+            let words = self.rules.iter().flat_map(|rule| [rule.name.as_str(), rule.id.as_str()]);
+            let hint = expected(word, words);
             if hint.starts_with("; known") { "; `kubetoll rules list` shows them".to_owned() } else { hint }
         };
         Err(format!("no such rule '{word}'{hint}"))

@@ -205,7 +205,7 @@ fn unbounded(inside: &str, is_statement: bool, scope: &VariableScope<'_>) -> Opt
 fn multiplies_numbers(inside: &str, scope: &VariableScope<'_>) -> bool {
     let is_text = |word: &str| {
         let (root, name) = word.split_once('.').unwrap_or((word, ""));
-        let root = scope.roots.iter().copied().find(|known| known.as_str() == root);
+        let root = scope.roots.iter().copied().find(|own| own.as_str() == root);
         let kind = root.and_then(|root| scope.find(root, name)).map(|(_, kind)| kind);
         matches!(kind, Some(Kind::Text | Kind::Texts)) || PLAIN.contains(&word)
     };
@@ -248,8 +248,8 @@ fn samples(scope: &VariableScope<'_>) -> Value {
         (root.as_str(), Value::from_pairs(values.collect::<Vec<_>>()))
     };
     let roots: Vec<(&str, Value)> = scope.roots.iter().map(root).collect();
-    let known = |name: &str| scope.roots.iter().any(|root| root.as_str() == name);
-    let plain = PLAIN.into_iter().filter(|name| !known(name)).map(|name| (name, Value::from("text")));
+    let is_root = |name: &str| scope.roots.iter().any(|root| root.as_str() == name);
+    let plain = PLAIN.into_iter().filter(|name| !is_root(name)).map(|name| (name, Value::from("text")));
     Value::from_pairs(roots.into_iter().chain(plain).collect::<Vec<_>>())
 }
 
@@ -259,10 +259,10 @@ fn unknown(name: &str, scope: &VariableScope<'_>, plain: bool) -> Option<String>
         return None;
     }
     let roots = || scope.roots.iter().map(|root| root.as_str());
-    let known = || roots().chain(PLAIN.into_iter().filter(|_| plain));
+    let placeholders = || roots().chain(PLAIN.into_iter().filter(|_| plain));
     let (root, rest) = name.split_once('.').unwrap_or((name, ""));
-    let Some(root) = scope.roots.iter().copied().find(|known| known.as_str() == root) else {
-        return Some(format!("no such placeholder '{name}'{}", expected(root, known())));
+    let Some(root) = scope.roots.iter().copied().find(|own| own.as_str() == root) else {
+        return Some(format!("no such placeholder '{name}'{}", expected(root, placeholders())));
     };
     if rest.is_empty() {
         return Some(format!("'{name}' is not a value; use one of its names, such as {name}.…"));
@@ -294,12 +294,12 @@ impl Object for TemplateObject {
 
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
         let key = key.as_str()?;
-        let found = self.facts.iter().find(|(name, _)| *name == key).map(|(_, found)| found);
-        let Some(found) = found else {
+        let value = self.facts.iter().find(|(name, _)| *name == key).map(|(_, value)| value);
+        let Some(value) = value else {
             let (_, kind) = VariableScope { roots: &Root::ALL, thresholds: &[] }.find(self.root, key)?;
             return Some(kind.unset().to_template());
         };
-        Some(match found {
+        Some(match value {
             VariableValue::Text(text) => (self.escape)(text).into(),
             VariableValue::Texts(texts) => {
                 texts.iter().map(|text| Value::from((self.escape)(text))).collect()

@@ -63,9 +63,9 @@ impl<'a> Check<'a> {
         scope: &'a VariableScope<'a>,
     ) -> (Vec<VariableRef>, Vec<CheckError>) {
         let mut check = Self { scope, places, locals: Vec::new(), names: Vec::new(), wrong: Vec::new() };
-        let found = check.infer(root);
-        if !matches!(found, BOOL | Type::Any) {
-            check.say(root.id, format!("the condition must be true or false, not {}", found.name()));
+        let actual = check.infer(root);
+        if !matches!(actual, BOOL | Type::Any) {
+            check.say(root.id, format!("the condition must be true or false, not {}", actual.name()));
         }
         (each_once(check.names), check.wrong)
     }
@@ -128,7 +128,7 @@ impl<'a> Check<'a> {
             self.infer(&select.operand);
             return self.unusable(id, "names with more than one point are");
         };
-        let Some(root) = self.scope.roots.iter().copied().find(|known| known.as_str() == root) else {
+        let Some(root) = self.scope.roots.iter().copied().find(|own| own.as_str() == root) else {
             return self.ident(select.operand.id, root);
         };
         if select.test {
@@ -160,9 +160,9 @@ impl<'a> Check<'a> {
     }
 
     fn want(&mut self, expr: &IdedExpr, wanted: Type, by: &str) {
-        let found = self.infer(expr);
-        if found != wanted && found != Type::Any {
-            self.say(expr.id, format!("{by} needs {}, not {}", wanted.name(), found.name()));
+        let actual = self.infer(expr);
+        if actual != wanted && actual != Type::Any {
+            self.say(expr.id, format!("{by} needs {}, not {}", wanted.name(), actual.name()));
         }
     }
 

@@ -63,11 +63,11 @@ fn in_prose(text: &str) -> String {
 }
 
 /// Returns the values that are set: not zero, false or empty. Most values are not set.
-fn found<'v, Get>(names: &[Variable<Get>], find: impl Fn(&Get) -> VariableValue<'v>) -> NamedValues {
+fn set_values<'v, Get>(names: &[Variable<Get>], find: impl Fn(&Get) -> VariableValue<'v>) -> NamedValues {
     let values = names.iter().map(|name| (name.name, find(&name.get)));
-    let mut found = NamedValues::with_capacity(USUAL);
-    found.extend(values.filter(|(_, value)| value.is_set()).map(|(name, value)| (name, value.into_owned())));
-    found
+    let mut set = NamedValues::with_capacity(USUAL);
+    set.extend(values.filter(|(_, value)| value.is_set()).map(|(name, value)| (name, value.into_owned())));
+    set
 }
 
 fn map(root: Root, facts: &Arc<NamedValues>, escape: fn(&str) -> String) -> Value {
@@ -93,7 +93,7 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &RowGroup<'_>) ->
     let program = OnProgram::from_group(group);
     let name = program.as_ref().map_or_else(|| client.short_name(), |program| program.sentence.clone());
     let resource_or = resource.as_deref().or(leading.key.resource.as_deref()).unwrap_or("(other)");
-    let stats = Arc::new(found(&BY_NAME, |get| get(group)));
+    let stats = Arc::new(set_values(&BY_NAME, |get| get(group)));
     let permission = Permission::from_group(group);
     let found_rivals = OnceCell::new();
     let rivals = || found_rivals.get_or_init(|| rivals::find(group)).clone();
@@ -102,9 +102,9 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &RowGroup<'_>) ->
     let placeholders = |text: &TextTemplate, escape: fn(&str) -> String| {
         let named = |root: Root| text.names(root.as_str());
         let facts =
-            |values: &OnceCell<Arc<NamedValues>>, root: Root, names: &[Variable<RowGetter>], name: &str| {
-                let facts =
-                    values.get_or_init(|| Arc::new(found(names, |get| get(group.representative())))).clone();
+            |cell: &OnceCell<Arc<NamedValues>>, root: Root, names: &[Variable<RowGetter>], name: &str| {
+                let values = || Arc::new(set_values(names, |get| get(group.representative())));
+                let facts = cell.get_or_init(values).clone();
                 Value::from_object(TemplateObject { name: escape(name), root, facts, escape })
             };
         let plain = [("resource", resource_or), ("product", leading.product), ("shape", &shape)];
@@ -152,7 +152,7 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &RowGroup<'_>) ->
     };
     let message = one_line(&or(fill_by(&rule.message, str::to_owned), &rule.summary));
     let message = with_peak_mean(rule, group, message);
-    let known_product = client.known(leading.product);
+    let known_product = client.known_product(leading.product);
     let fix = with_own_setting(rule, known_product, or(fix(rule, leading, &fill), ""));
     let look_for = rule.verify.as_ref().map(|text| or(fill(text), ""));
     let tradeoff = rule.tradeoff.as_ref().map(|text| or(fill(text), "").trim().to_owned());
@@ -228,7 +228,7 @@ fn user_agents(group: &RowGroup<'_>) -> Vec<(String, String)> {
 
 /// Renders a finding on the input; see [`on_group`].
 pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts) -> (Finding, Vec<String>) {
-    let facts = Arc::new(found(INPUT, |get| get(input)));
+    let facts = Arc::new(set_values(INPUT, |get| get(input)));
     let values = Value::from_pairs([
         ("input", map(Root::Input, &facts, str::to_owned)),
         ("threshold", thresholds(rule)),
@@ -313,12 +313,13 @@ fn filled(
         let holds = match when {
             None => true,
             Some(condition) => {
-                if let Some(holds) = condition.holds_natively(|name| fact(name, leading)) {
+                if let Some(holds) = condition.holds_natively(|variable| fact(variable, leading)) {
                     holds
                 } else {
                     let values: Vec<VariableValue<'_>> =
-                        condition.names.iter().map(|name| fact(*name, leading)).collect();
-                    let result = condition.evaluate(&values, |name| name.name(&rule.thresholds).to_owned());
+                        condition.variables.iter().map(|variable| fact(*variable, leading)).collect();
+                    let result =
+                        condition.evaluate(&values, |variable| variable.name(&rule.thresholds).to_owned());
                     result.map_err(|error| format!("{}: {error}", rule.id))?
                 }
             }
@@ -351,28 +352,28 @@ fn path(leading: &RowFacts<'_>, group: &RowGroup<'_>) -> FindingVerdict {
 /// deprecated requests. For other rules, it uses the shape with the most requests.
 fn evidence(rule: &Rule, group: &RowGroup<'_>) -> Vec<Exemplar> {
     let names = |is_wanted: &dyn Fn(usize) -> bool| {
-        let names = rule.levels.iter().flat_map(|(_, condition)| &condition.names);
+        let names = rule.levels.iter().flat_map(|(_, condition)| &condition.variables);
         names.filter(|name| name.root == Root::Stats).any(|name| is_wanted(name.index))
     };
     let rows = || group.rows.iter().copied();
-    let mut kept: Vec<&Exemplars> = if names(&|index| *DEPRECATED == Some(index)) {
+    let mut exemplars: Vec<&Exemplars> = if names(&|index| *DEPRECATED == Some(index)) {
         rows().filter_map(|facts| Some(&facts.row.rare().deprecated.as_ref()?.exemplars)).collect()
     } else if names(&|index| ARE_OF_FAILURES[index]) {
         rows().filter_map(|facts| facts.row.failed.as_deref()).collect()
     } else {
         Vec::new()
     };
-    if kept.iter().all(|exemplars| exemplars.as_slice().is_empty()) {
+    if exemplars.iter().all(|own| own.as_slice().is_empty()) {
         let leading = group.leading().key;
-        kept = rows().filter(|facts| facts.key == leading).map(|facts| &facts.row.exemplars).collect();
+        exemplars = rows().filter(|facts| facts.key == leading).map(|facts| &facts.row.exemplars).collect();
     }
-    let shown = |exemplars: &Exemplars| exemplars.as_slice().iter().take(SHOWN).cloned().collect();
-    if let [only] = kept[..] {
+    let shown = |own: &Exemplars| own.as_slice().iter().take(SHOWN).cloned().collect();
+    if let [only] = exemplars[..] {
         return shown(only);
     }
     let mut all = Exemplars::default();
-    for exemplars in kept {
-        all.merge(exemplars.clone());
+    for own in exemplars {
+        all.merge(own.clone());
     }
     shown(&all)
 }

@@ -91,12 +91,12 @@ fn syntax_errors_have_a_position() {
 #[test]
 fn numbers_of_both_kinds_compare() {
     let condition = compile("stats.peakPerMinute >= threshold.many").expect("a condition");
-    let word = |name: VariableRef| {
+    let name_of = |name: VariableRef| {
         if name.root == Root::Threshold { "many".to_owned() } else { "peakPerMinute".to_owned() }
     };
     for (peak, holds) in [(20.0, true), (19.9, false)] {
         assert_eq!(
-            condition.evaluate(&[VariableValue::Double(peak), VariableValue::Int(20)], word),
+            condition.evaluate(&[VariableValue::Double(peak), VariableValue::Int(20)], name_of),
             Ok(holds)
         );
     }
@@ -138,20 +138,20 @@ proptest! {
                 Kind::Texts => VariableValue::Texts(texts.iter().map(|text| text.as_str().into()).collect()),
             }
         };
-        let word = |name: VariableRef| match name.root {
+        let name_of = |name: VariableRef| match name.root {
             Root::Threshold => ["many", "often"][name.index].to_owned(),
             root => root.names()[name.index].0.to_owned(),
         };
-        let values: Vec<VariableValue<'_>> = condition.names.iter().map(|name| value(*name)).collect();
-        let by_cel = condition.evaluate(&values, word);
-        prop_assert!(!PLANNED.contains(&index) || condition.whole.native.is_some());
+        let values: Vec<VariableValue<'_>> = condition.variables.iter().map(|name| value(*name)).collect();
+        let by_cel = condition.evaluate(&values, name_of);
+        prop_assert!(!PLANNED.contains(&index) || condition.expr.native.is_some());
         if let Some(holds) = condition.holds_natively(value) {
             prop_assert_eq!(by_cel, Ok(holds), "{}", condition.source);
         }
         for part in &condition.conjuncts {
-            let values: Vec<VariableValue<'_>> = part.names.iter().map(|name| value(*name)).collect();
+            let values: Vec<VariableValue<'_>> = part.variables.iter().map(|name| value(*name)).collect();
             if let Some(holds) = part.holds_natively(value) {
-                prop_assert_eq!(part.evaluate(&values, word), Ok(holds), "{}", condition.source);
+                prop_assert_eq!(part.evaluate(&values, name_of), Ok(holds), "{}", condition.source);
             }
         }
     }
