@@ -16,9 +16,9 @@ impl Anonymizer {
     /// is the original without envelopes. The result is in a new CRI envelope with the time, because klog's header has
     /// no year.
     #[must_use]
-    pub fn access_line(&self, line: &AccessLine<'_>, text: &str, written: Option<i64>) -> Option<String> {
+    pub fn access_line(&self, line: &AccessLine<'_>, text: &str, logged_at: Option<i64>) -> Option<String> {
         let mut out = String::new();
-        if let Some(micros) = written {
+        if let Some(micros) = logged_at {
             // For example, `2026-07-23T10:00:00.000000Z`.
             let time = format_micros(micros);
             let (date, of_day) = time.strip_suffix('Z')?.split_once('T')?;
@@ -118,7 +118,7 @@ mod tests {
         let facts = SourceFacts { year: Some(2026), ..SourceFacts::default() };
         let mut values = Vec::new();
         Decoder::new(None, 1 << 20).record(&record, facts, &mut |outcome, _| match outcome {
-            Outcome::Access { line, text, logged_at: written } => values.push(with(line, text, written)),
+            Outcome::Access { line, text, logged_at } => values.push(with(line, text, logged_at)),
             other => panic!("{other:?}"),
         });
         values
@@ -134,14 +134,14 @@ mod tests {
             r#"I0723 10:00:00.123456       1 httplog.go:90] verb="GET" URI="/api/v1/pods" latency=1m0.2ms resp=500 UserAgent="acme/2.11.1" srcIP="10.0.0.1:5": "#,
         ];
         for text in lines {
-            let own = read(text, |line, text, written| {
-                (line.to_static(), anonymizer.access_line(line, text, written), written)
+            let own = read(text, |line, text, logged_at| {
+                (line.to_static(), anonymizer.access_line(line, text, logged_at), logged_at)
             });
-            let [(line, Some(anonymous), written)] = &*own else { panic!("{own:?}") };
+            let [(line, Some(anonymous), logged_at)] = &*own else { panic!("{own:?}") };
             assert!(!anonymous.contains("acme") && !anonymous.contains("203.0.113"), "{anonymous}");
-            let other = read(anonymous, |line, _, written| (line.to_static(), written));
-            let [(other, other_written)] = &*other else { panic!("{other:?}") };
-            assert_eq!(other_written, written, "{anonymous}");
+            let other = read(anonymous, |line, _, logged_at| (line.to_static(), logged_at));
+            let [(other, other_logged_at)] = &*other else { panic!("{other:?}") };
+            assert_eq!(other_logged_at, logged_at, "{anonymous}");
             let judged = |line: &AccessLine<'_>| {
                 let apf = line.apf.as_ref().map(|apf| (apf.initial_seats, apf.final_seats, apf.queue_micros));
                 let response = (line.status, line.has_status_zero, line.is_hijacked);

@@ -18,7 +18,7 @@ const LATENCY: &str = "apiserver.latency.k8s.io/";
 /// An event with the apiserver's field order.
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
-struct AnonymousEvent {
+struct EventJson {
     #[serde(skip_serializing_if = "Option::is_none")]
     kind: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,9 +34,9 @@ struct AnonymousEvent {
     #[serde(skip_serializing_if = "Option::is_none")]
     verb: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    user: Option<AnonymousUser>,
+    user: Option<UserJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    impersonated_user: Option<AnonymousUser>,
+    impersonated_user: Option<UserJson>,
     #[serde(rename = "sourceIPs", skip_serializing_if = "Option::is_none")]
     source_ips: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,7 +59,7 @@ struct AnonymousEvent {
 
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
-struct AnonymousUser {
+struct UserJson {
     #[serde(skip_serializing_if = "Option::is_none")]
     username: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,7 +85,7 @@ impl Anonymizer {
     /// Anonymizes an event's JSON. Returns one line without a line feed; `None` if a field has a wrong type.
     #[must_use]
     pub fn event(&self, json: &str) -> Option<String> {
-        let mut event: AnonymousEvent = serde_json::from_str(json).ok()?;
+        let mut event: EventJson = serde_json::from_str(json).ok()?;
         event.anonymize(self);
         serde_json::to_string(&event).ok()
     }
@@ -94,10 +94,10 @@ impl Anonymizer {
 /// Converts an event that was decoded from another format to the API's JSON.
 #[must_use]
 pub fn to_json(event: &Event<'_>) -> String {
-    AnonymousEvent::from_event(event).to_json()
+    EventJson::from_event(event).to_json()
 }
 
-impl AnonymousEvent {
+impl EventJson {
     fn anonymize(&mut self, names: &Anonymizer) {
         one_of(&mut self.kind, &["Event"]);
         let versions = ["audit.k8s.io/v1", "audit.k8s.io/v1beta1", "audit.k8s.io/v1alpha1"];
@@ -134,10 +134,7 @@ impl AnonymousEvent {
     /// Converts a decoded event.
     fn from_event(event: &Event<'_>) -> Self {
         let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-        let user = |user: &EventUser<'_>| AnonymousUser {
-            username: text(&user.username),
-            ..AnonymousUser::default()
-        };
+        let user = |user: &EventUser<'_>| UserJson { username: text(&user.username), ..UserJson::default() };
         let object = event.object.as_deref().map(|object| {
             let parts = [
                 ("resource", &object.resource),
@@ -149,7 +146,7 @@ impl AnonymousEvent {
             let parts = parts.into_iter().filter(|(_, part)| !part.is_empty());
             parts.map(|(key, part)| (key.to_owned(), Value::String(part.to_string()))).collect()
         });
-        let mut written = Self {
+        let mut converted = Self {
             kind: text("Event"),
             api_version: text("audit.k8s.io/v1"),
             level: text("Metadata"),
@@ -168,12 +165,12 @@ impl AnonymousEvent {
             ..Self::default()
         };
         event.caller.with(|caller| {
-            written.user = caller.user.as_ref().map(user);
-            written.impersonated_user = caller.impersonated_user.as_ref().map(user);
-            written.source_ips = caller.source_ips.and_then(|raw| serde_json::from_str(raw.0).ok());
-            written.user_agent = text(&caller.user_agent);
+            converted.user = caller.user.as_ref().map(user);
+            converted.impersonated_user = caller.impersonated_user.as_ref().map(user);
+            converted.source_ips = caller.source_ips.and_then(|raw| serde_json::from_str(raw.0).ok());
+            converted.user_agent = text(&caller.user_agent);
         });
-        written
+        converted
     }
 
     fn to_json(&self) -> String {
@@ -181,7 +178,7 @@ impl AnonymousEvent {
     }
 }
 
-impl AnonymousUser {
+impl UserJson {
     fn anonymize(&mut self, names: &Anonymizer) {
         self.username = self.username.take().map(|name| names.user(&name));
         self.groups = self.groups.take().map(|groups| texts(&groups, |text| names.user(text)));

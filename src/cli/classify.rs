@@ -95,7 +95,7 @@ pub(super) fn quoted_command(arguments: &[String]) -> Option<String> {
 }
 
 /// The requests in a text that a person typed or pasted.
-struct Typed {
+struct TypedRequests {
     /// Methods and targets.
     requests: Vec<(String, String)>,
     /// Notes on the requests.
@@ -104,7 +104,7 @@ struct Typed {
     is_kubectl: bool,
 }
 
-fn typed(text: &str) -> anyhow::Result<Typed> {
+fn typed(text: &str) -> anyhow::Result<TypedRequests> {
     let words: Vec<&str> = text.split_whitespace().collect();
     // A prompt, sudo, or `watch -n2` may precede the command.
     if !text.contains("curl ") && words.iter().take(4).any(|word| is_command(word)) && !text.starts_with('/')
@@ -115,12 +115,12 @@ fn typed(text: &str) -> anyhow::Result<Typed> {
         let command = words.iter().position(|word| is_command(word)).map_or(0, |at| at + 1);
         let kubectl::SentRequests { requests, notes } =
             kubectl::sent(words.get(command..).unwrap_or_default())?;
-        return Ok(Typed { requests, notes, is_kubectl: true });
+        return Ok(TypedRequests { requests, notes, is_kubectl: true });
     }
-    Ok(Typed { requests: vec![one(text)?], notes: Vec::new(), is_kubectl: false })
+    Ok(TypedRequests { requests: vec![typed_request(text)?], notes: Vec::new(), is_kubectl: false })
 }
 
-fn one(text: &str) -> anyhow::Result<(String, String)> {
+fn typed_request(text: &str) -> anyhow::Result<(String, String)> {
     if text.split_whitespace().next() == Some("curl") {
         return curl(text);
     }

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use super::args::JudgeArgs;
 use super::paths;
 use super::progress::Progress;
-use crate::input::{Source, Sources};
+use crate::input::Sources;
 use crate::k8s::EtcdVersion;
 use crate::ledger::{Dedup, EtcdLog};
 use crate::pipeline::{self, Settings};
@@ -36,11 +36,7 @@ impl EtcdLogResult {
     /// The versions in etcd's start lines, each with its file.
     pub(super) fn versions(&self, sources: &Sources) -> Vec<(EtcdVersion, String)> {
         let stated = self.log.iter().flat_map(|log| log.lines.versions.iter());
-        let file = |source: u32| {
-            let source = usize::try_from(source).ok().and_then(|source| sources.list.get(source));
-            source.map(Source::name).unwrap_or_default()
-        };
-        stated.map(|(version, source)| (version, file(source))).collect()
+        stated.map(|(version, source)| (version, sources.name(source))).collect()
     }
 
     pub(super) fn etcd<'a>(&'a self, sources: &'a Sources) -> Option<EtcdLogInput<'a>> {

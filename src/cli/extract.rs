@@ -1,6 +1,6 @@
 //! `kubetoll extract`: writes the events of a case as evidence for others.
 
-mod choice;
+mod selector;
 mod writer;
 
 use std::fs::File;
@@ -19,14 +19,14 @@ use super::say::say;
 use super::{etcd_log, inventory, judging, server};
 use crate::anonymize::{Anonymizer, Key};
 use crate::apiserver::Server;
-use crate::input::{Source, can_be_read_again};
+use crate::input::can_be_read_again;
 use crate::ledger::ServerTimeline;
 use crate::render::export;
 use crate::render::plain::{counted, escaped};
 use crate::report::{self, CaseFilter, Context, Detail};
 use crate::requests::filter::Filter;
 use crate::rules::policy::FILE_NAME;
-use choice::Choice;
+use selector::EventSelector;
 use writer::{Counts, Writer};
 
 /// The warning for output that is not anonymized.
@@ -107,13 +107,14 @@ fn extract(args: &ExtractArgs, threads: usize) -> anyhow::Result<u8> {
     let (cases, version) = chosen.unzip();
     let always = ServerTimeline::always(reader.server.version);
     let timeline = version.as_ref().map_or(&always, |version| &version.timeline);
-    let choice = chooses.then(|| Choice::new(&reader, timeline, cases, version.as_ref())).transpose()?;
-    let advice = match (&choice, &version) {
-        (Some(choice), Some(version)) => choice.version_advice(version)?,
+    let selector =
+        chooses.then(|| EventSelector::new(&reader, timeline, cases, version.as_ref())).transpose()?;
+    let advice = match (&selector, &version) {
+        (Some(selector), Some(version)) => selector.version_advice(version)?,
         _ => None,
     };
     let etcd = reader.server.etcd.filter(|_| version.is_some() && server_args.etcd_version.is_none());
-    let mut writer = Writer { choice, anonymizer, counts: Counts::default() };
+    let mut writer = Writer { selector, anonymizer, counts: Counts::default() };
     let status = write(&mut writer, &reader, args.output.as_deref())?;
     if status == SUCCESS {
         if !args.case.is_empty() {
@@ -207,8 +208,8 @@ fn check_output(
 }
 
 /// Prints the filters that match nothing.
-fn nothing_chosen(filter: &Filter, choice: Option<&Choice<'_>>) -> u8 {
-    let received_only = choice.is_some_and(|choice| choice.received_only);
+fn nothing_selected(filter: &Filter, selector: Option<&EventSelector<'_>>) -> u8 {
+    let received_only = selector.is_some_and(|selector| selector.received_only);
     let unmatched = filter.unmatched(received_only);
     for (flag, name) in &unmatched {
         say(&format!("error: --{flag} '{}': no request matches this", escaped(name)));
@@ -222,8 +223,8 @@ fn nothing_chosen(filter: &Filter, choice: Option<&Choice<'_>>) -> u8 {
 
 fn write(writer: &mut Writer<'_>, reader: &LogReader<'_>, path: Option<&Path>) -> anyhow::Result<u8> {
     let output = TextOutput::prepare(path)?;
-    if writer.choice.as_ref().is_some_and(Choice::is_empty) {
-        return Ok(nothing_chosen(&reader.settings.filter, writer.choice.as_ref()));
+    if writer.selector.as_ref().is_some_and(EventSelector::is_empty) {
+        return Ok(nothing_selected(&reader.settings.filter, writer.selector.as_ref()));
     }
     if writer.anonymizer.is_none() {
         say(SECRETS);
@@ -256,7 +257,7 @@ fn write(writer: &mut Writer<'_>, reader: &LogReader<'_>, path: Option<&Path>) -
     let counts = &writer.counts;
     let list = &reader.sources.list;
     for (source, damage, at) in &counts.damaged {
-        let name = list.get(*source as usize).map(Source::name).unwrap_or_default();
+        let name = reader.sources.name(*source);
         say(&format!("note: {name}: {} behind line {at}; the events up to there were read", damage.as_str()));
     }
     if let Some(skipped) = counts.skipped(list) {

@@ -10,7 +10,7 @@ use super::progress::Progress;
 use super::{memory, paths, server};
 use crate::apiserver::{ConfiguredNames, Server};
 use crate::decode::Foreign;
-use crate::input::{Damage, Source, Sources, can_be_read_again};
+use crate::input::{Damage, Sources, can_be_read_again};
 use crate::k8s::{EtcdVersion, KubeVersion};
 use crate::ledger::{Dedup, Ledger, ServerTimeline};
 use crate::pipeline::{self, Settings};
@@ -140,10 +140,7 @@ impl LogReader<'_> {
     ) -> anyhow::Result<(Ledger, DetectedServer)> {
         let mut ledger = self.pass(&ServerTimeline::always(self.server.version))?;
         let list = &self.sources.list;
-        let file = |source: u32| {
-            let source = usize::try_from(source).ok().and_then(|source| list.get(source));
-            source.map(Source::name).unwrap_or_default()
-        };
+        let file = |source: u32| self.sources.name(source);
         etcd.extend(ledger.versions.etcd().map(|(version, source)| (version, file(source))));
         let etcd = etcd_version(&mut self.server, etcd);
         let mut version = version::infer(&mut ledger, &self.server, given_version, &file);
@@ -199,8 +196,7 @@ impl LogReader<'_> {
             let damaged = ledger.input.damaged.iter();
             let long =
                 damaged.filter(|(_, (damage, _))| *damage == Damage::LongWindow).take(NAMED_LONG_WINDOWS);
-            let file = |source: u32| self.sources.list.get(usize::try_from(source).ok()?);
-            messages.extend(long.filter_map(|(source, _)| Some(long_window(&file(*source)?.name()))));
+            messages.extend(long.map(|(source, _)| long_window(&self.sources.name(*source))));
         }
         messages
     }

@@ -57,19 +57,19 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
             TextOutput::Stdout.write_whole(&format!("{}, no errors\n", counted(count as u64, "rule")))?;
             Ok(SUCCESS)
         }
-        Err(BadRules::Errors(mistakes)) => {
-            let mistakes_text = mistakes.to_string();
-            let lines: Vec<_> = mistakes_text.lines().map(escaped).collect();
+        Err(BadRules::Errors(errors)) => {
+            let text = errors.to_string();
+            let lines: Vec<_> = text.lines().map(escaped).collect();
             TextOutput::Stdout.write_whole(&without_commands(&(lines.join("\n") + "\n")))?;
-            say(&format!("error: {}", error_count(&args.directory, mistakes.0.len())));
+            say(&format!("error: {}", error_count(&args.directory, errors.0.len())));
             Ok(ERROR)
         }
         Err(other) => Err(other.into()),
     }
 }
 
-fn error_count(directory: &Path, mistakes: usize) -> String {
-    format!("{}: {}", directory.display(), counted(mistakes as u64, "error"))
+fn error_count(directory: &Path, errors: usize) -> String {
+    format!("{}: {}", directory.display(), counted(errors as u64, "error"))
 }
 
 fn print_schema(args: &SchemaArgs) -> anyhow::Result<u8> {

@@ -21,7 +21,7 @@ impl<'r> FindingIndex<'r> {
 
     /// The findings of a case's worst member, the leading one first. Empty if the report has too many findings to list.
     pub(super) fn worst_findings(&self, case: &Case) -> Vec<&'r Finding> {
-        let mut findings = case.findings.iter().filter_map(|print| self.0.get(&**print).copied());
+        let mut findings = case.findings.iter().filter_map(|fingerprint| self.0.get(&**fingerprint).copied());
         let Some(first) = findings.next() else { return Vec::new() };
         let others = findings.filter(|finding| finding.client == first.client);
         std::iter::once(first).chain(others).collect()

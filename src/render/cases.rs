@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use super::client_name::client_name;
-use super::display::{cut, cut_middle, left, right, width as columns_of};
+use super::display::{cut, cut_middle, left_aligned, right_aligned, width as columns_of};
 use super::load::share;
 use super::names::shortened;
 use super::plain::{count, counted, escaped, rounded, short_count, tenths};
@@ -166,19 +166,19 @@ fn least(rows: &[TableRow<'_>]) -> usize {
 
 fn rows(report: &Report, top: usize) -> Vec<TableRow<'_>> {
     let shown = shown_cases(report, top);
-    let mut rows: Vec<TableRow<'_>> = report.cases[..shown].iter().map(of_case).collect();
+    let mut rows: Vec<TableRow<'_>> = report.cases[..shown].iter().map(case_row).collect();
     let is_on_clients = report.cases.iter().any(|case| case.members.count > 0);
     let costliest = if is_on_clients { 0 } else { COSTLIEST };
     let cases = summary_rows(report, shown, costliest).into_iter();
     let (of_cases, others): (Vec<_>, Vec<_>) =
         cases.partition(|row| matches!(row.what, SummaryContent::Cases(_) | SummaryContent::Info(_)));
-    rows.extend(of_cases.into_iter().map(of_summary_row));
-    rows.extend(without_finding(report).take(costliest).map(of_client));
-    rows.extend(others.into_iter().map(of_summary_row));
+    rows.extend(of_cases.into_iter().map(summary_row));
+    rows.extend(without_finding(report).take(costliest).map(client_row));
+    rows.extend(others.into_iter().map(summary_row));
     rows
 }
 
-fn of_case(case: &Case) -> TableRow<'_> {
+fn case_row(case: &Case) -> TableRow<'_> {
     let row = TableRow {
         rank: case.rank.to_string(),
         severity: case.severity,
@@ -200,7 +200,7 @@ fn of_case(case: &Case) -> TableRow<'_> {
     }
 }
 
-fn of_client(client: &Client) -> TableRow<'_> {
+fn client_row(client: &Client) -> TableRow<'_> {
     TableRow {
         rank: "–".to_owned(),
         client: client_name(client),
@@ -227,7 +227,7 @@ fn work(client: &Client) -> String {
 }
 
 /// A summary line for many cases or clients.
-fn of_summary_row(summary_row: SummaryRow<'_>) -> TableRow<'_> {
+fn summary_row(summary_row: SummaryRow<'_>) -> TableRow<'_> {
     let row = TableRow { rank: "–".to_owned(), load: summary_row.load, ..TableRow::default() };
     let names = |names: Vec<(String, usize)>, named: usize, end: &'static str| {
         Some(SummaryNames { names, named, end })
@@ -248,7 +248,7 @@ fn of_summary_row(summary_row: SummaryRow<'_>) -> TableRow<'_> {
             TableRow { rank: String::new(), severity: "info", what, many, ..row }
         }
         SummaryContent::Clients(clients) => {
-            TableRow { many: names(clients_in_short(&clients), NAMED, NO_FINDING), ..row }
+            TableRow { many: names(client_names(&clients), NAMED, NO_FINDING), ..row }
         }
         SummaryContent::Requests => TableRow { what: OTHER_REQUESTS.to_owned(), ..row },
     }
@@ -260,7 +260,7 @@ pub(super) fn summary_text(content: &SummaryContent<'_>) -> String {
         SummaryContent::Cases(cases) => more_cases(cases),
         SummaryContent::Info(cases) => format!("{} for information", more_cases(cases)),
         SummaryContent::Clients(clients) => {
-            let names = clients_in_short(clients);
+            let names = client_names(clients);
             let many = SummaryNames { named: NAMED, names, end: NO_FINDING };
             summary_line(&TableRow { many: Some(many), ..TableRow::default() }, REST_TEXT)
         }
@@ -306,7 +306,7 @@ pub(super) fn is_control_plane(client: &Client) -> bool {
 }
 
 /// Names of clients, the most load first, each with the number of clients that share it.
-fn clients_in_short(clients: &[&Client]) -> Vec<(String, usize)> {
+fn client_names(clients: &[&Client]) -> Vec<(String, usize)> {
     let mut names: Vec<(u64, usize, String)> = Vec::new();
     let (control_plane, others): (Vec<&Client>, Vec<&Client>) =
         clients.iter().partition(|client| is_control_plane(client));
@@ -321,15 +321,15 @@ fn clients_in_short(clients: &[&Client]) -> Vec<(String, usize)> {
 
 /// The load of each row, rounded as in all formats. The largest summary row takes the rounding difference, so that the
 /// shares add up.
-pub(super) fn shares(loads: &[Option<Load>], is_rest: impl Fn(usize) -> bool) -> Vec<String> {
+pub(super) fn shares(loads: &[Option<Load>], is_summary: impl Fn(usize) -> bool) -> Vec<String> {
     let parts = loads.iter().filter_map(|load| load.as_ref()?.share);
-    let left = tenths(parts.clone().sum()) - parts.map(tenths).sum::<i64>();
-    let rest = loads.iter().enumerate().filter(|(at, _)| is_rest(*at));
+    let difference = tenths(parts.clone().sum()) - parts.map(tenths).sum::<i64>();
+    let rest = loads.iter().enumerate().filter(|(at, _)| is_summary(*at));
     let largest = rest.max_by_key(|(at, load)| (load.map(|load| load.amount), Reverse(*at)));
-    let largest = largest.map(|(at, _)| at).filter(|_| left.abs() <= MOST_ROUNDING);
+    let largest = largest.map(|(at, _)| at).filter(|_| difference.abs() <= MOST_ROUNDING);
     let share = |(at, load): (usize, &Option<Load>)| match load {
         Some(load) if largest == Some(at) => {
-            share(&Load { share: load.share.map(|part| moved(part, left)), ..*load })
+            share(&Load { share: load.share.map(|part| moved(part, difference)), ..*load })
         }
         Some(load) => share(load),
         None => "–".to_owned(),
@@ -418,7 +418,7 @@ impl Columns {
         let columns = [(self.requests, requests), (self.peak, peak)];
         let cells = columns.iter().filter_map(|(column, text)| {
             let width = (*column)? + self.gap;
-            Some(right(text, width))
+            Some(right_aligned(text, width))
         });
         cells.collect()
     }
@@ -435,10 +435,13 @@ impl Columns {
         let severity = if row.severity == "warning" { "warn" } else { row.severity };
         let first = format!("{:>rank$}{gap}{color}{severity:<5}{color:#}{gap}", row.rank, rank = self.rank);
         let (client, what) = (self.client, self.what);
-        let load = right(load, self.load);
+        let load = right_aligned(load, self.load);
         if row.client.is_empty() {
             let room = client + self.gap + self.what_and_figures();
-            return vec![format!("{first}{DIM}{}{DIM:#}{gap}{load}", left(&summary_line(row, room), room))];
+            return vec![format!(
+                "{first}{DIM}{}{DIM:#}{gap}{load}",
+                left_aligned(&summary_line(row, room), room)
+            )];
         }
         let number = |number: Option<u64>| number.map_or("–".to_owned(), figure);
         let (what, figures) = match row.requests {
@@ -453,8 +456,8 @@ impl Columns {
         };
         let line = format!(
             "{first}{BOLD}{}{BOLD:#}{gap}{}{figures}{gap}{load}{rules}",
-            left(&row.client, client),
-            left(&parts.next().unwrap_or_default(), what)
+            left_aligned(&row.client, client),
+            left_aligned(&parts.next().unwrap_or_default(), what)
         );
         let mut lines = vec![line];
         let indent = " ".repeat(self.rank + self.gap + 5 + self.gap + client + self.gap);
@@ -506,9 +509,9 @@ fn summary_line(row: &TableRow<'_>, room: usize) -> String {
     };
     let line = |shown: usize| {
         let mut parts: Vec<String> = names[..shown].iter().map(|(name, _)| name.clone()).collect();
-        let left: usize = names[shown..].iter().map(|(_, clients)| clients).sum();
-        if left > 0 {
-            parts.push(counted(left as u64, if shown == 0 { "client" } else { "other" }));
+        let others: usize = names[shown..].iter().map(|(_, clients)| clients).sum();
+        if others > 0 {
+            parts.push(counted(others as u64, if shown == 0 { "client" } else { "other" }));
         }
         let last = parts.pop().unwrap_or_default();
         let all = if parts.is_empty() { last } else { format!("{} and {last}", parts.join(", ")) };

@@ -31,12 +31,12 @@ pub enum Details {
     /// All cases, and the parts that the page omits.
     All,
     /// Only these cases and clients. The text is the whole value, because a client's name may contain a comma.
-    Of(Vec<Wanted>, String),
+    Of(Vec<DetailTarget>, String),
 }
 
 /// One item of the value.
 #[derive(Debug, Clone)]
-pub enum Wanted {
+pub enum DetailTarget {
     /// Cases from the first number through the last.
     Cases(u64, u64),
     /// A client's name, in which `*` matches any text.
@@ -67,7 +67,7 @@ impl FromStr for Details {
             // The page ends cut names with `…`.
             let regex = Regex::new(&pattern(&part.replace('…', "*")))
                 .map_err(|_| "the name is too long".to_owned())?;
-            Ok(Wanted::Client(part.to_owned(), regex))
+            Ok(DetailTarget::Client(part.to_owned(), regex))
         };
         let parts = text.split(',').map(wanted).collect::<Result<_, _>>()?;
         Ok(Self::Of(parts, text.trim().to_owned()))
@@ -75,7 +75,7 @@ impl FromStr for Details {
 }
 
 /// Parses case numbers: `3`, `1-3` or `1–3`. The page prints ranges with `–`. `None` for a name.
-fn numbers(text: &str) -> Option<Result<Wanted, String>> {
+fn numbers(text: &str) -> Option<Result<DetailTarget, String>> {
     let (first, last) = text.split_once(['-', '–']).unwrap_or((text, text));
     let (first, last) = (first.trim(), last.trim());
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -86,13 +86,13 @@ fn numbers(text: &str) -> Option<Result<Wanted, String>> {
     let cases = number(first).and_then(|first| Ok((first, number(last)?)));
     Some(cases.and_then(|(first, last)| {
         let is_range = first <= last;
-        is_range.then_some(Wanted::Cases(first, last)).ok_or(format!("'{text}': write {last}-{first}"))
+        is_range.then_some(DetailTarget::Cases(first, last)).ok_or(format!("'{text}': write {last}-{first}"))
     }))
 }
 
 /// The parts of a report to show.
 #[derive(Debug)]
-pub struct Chosen<'r> {
+pub struct ChosenDetails<'r> {
     /// Whether to show what the page omits.
     is_all: bool,
     /// Cases by rank. Each has the client that the user named, if any.
@@ -106,16 +106,16 @@ impl Details {
     ///
     /// # Errors
     /// If the report lacks a requested case or client.
-    pub fn choose<'r>(&self, report: &'r Report) -> Result<Chosen<'r>, String> {
+    pub fn choose<'r>(&self, report: &'r Report) -> Result<ChosenDetails<'r>, String> {
         let mut chosen =
-            Chosen { is_all: matches!(self, Self::All), cases: BTreeMap::new(), clients: Vec::new() };
+            ChosenDetails { is_all: matches!(self, Self::All), cases: BTreeMap::new(), clients: Vec::new() };
         let wanted = match self {
             Self::All => {
                 chosen.cases = report.cases.iter().map(|case| (case.rank, None)).collect();
                 return Ok(chosen);
             }
             Self::Of(wanted, full_text) => {
-                let has_name = wanted.iter().any(|one| matches!(one, Wanted::Client(..)));
+                let has_name = wanted.iter().any(|one| matches!(one, DetailTarget::Client(..)));
                 if has_name && chosen.add(report, &|name| name == full_text) {
                     return Ok(chosen);
                 }
@@ -124,7 +124,7 @@ impl Details {
         };
         for one in wanted {
             match one {
-                Wanted::Cases(first, last) => {
+                DetailTarget::Cases(first, last) => {
                     let exists = |rank: &&u64| report.cases.iter().any(|case| case.rank == **rank);
                     if let Some(rank) = [first, last].into_iter().find(|rank| !exists(rank)) {
                         return Err(match report.cases.len() {
@@ -135,7 +135,7 @@ impl Details {
                     }
                     chosen.cases.extend((*first..=*last).map(|rank| (rank, None)));
                 }
-                Wanted::Client(name, regex) => {
+                DetailTarget::Client(name, regex) => {
                     // An exact name wins: a user may be named `*`.
                     if !chosen.add(report, &|candidate| candidate == name)
                         && !chosen.add(report, &|candidate| regex.is_match(candidate))
@@ -149,7 +149,7 @@ impl Details {
     }
 }
 
-impl<'r> Chosen<'r> {
+impl<'r> ChosenDetails<'r> {
     /// Whether to show what the page omits.
     pub(super) fn is_all(&self) -> bool {
         self.is_all
@@ -220,16 +220,17 @@ fn is_named(client: &Client, is_wanted: &dyn Fn(&str) -> bool) -> bool {
 }
 
 /// Renders a block for each selected case and client.
-pub(super) fn render(report: &Report, chosen: &Chosen<'_>, width: usize) -> String {
+pub(super) fn render(report: &Report, chosen: &ChosenDetails<'_>, width: usize) -> String {
     let mut page = String::new();
     let over_time = OverTime::new(report);
-    let mut by_print: HashMap<&str, &Finding> = HashMap::new();
+    let mut by_fingerprint: HashMap<&str, &Finding> = HashMap::new();
     for finding in &report.findings {
-        by_print.entry(&finding.fingerprint).or_insert(finding);
+        by_fingerprint.entry(&finding.fingerprint).or_insert(finding);
     }
     for case in &report.cases {
         let Some(client) = chosen.cases.get(&case.rank) else { continue };
-        let findings = case.findings.iter().filter_map(|print| by_print.get(&**print).copied());
+        let findings =
+            case.findings.iter().filter_map(|fingerprint| by_fingerprint.get(&**fingerprint).copied());
         page.push_str(&block(case, &findings.collect::<Vec<_>>(), *client, &over_time, width));
     }
     for client in chosen.clients.iter().take(CLIENTS) {
@@ -244,9 +245,9 @@ pub(super) fn render(report: &Report, chosen: &Chosen<'_>, width: usize) -> Stri
 
 /// What a block has printed already. Findings of one case share many lines.
 #[derive(Default)]
-struct Printed(HashSet<(&'static str, String)>);
+struct PrintedLines(HashSet<(&'static str, String)>);
 
-impl Printed {
+impl PrintedLines {
     fn is_new(&mut self, title: &'static str, text: &str) -> bool {
         self.0.insert((title, text.to_owned()))
     }
@@ -278,10 +279,10 @@ fn block(
         return page;
     };
     if is_of_one {
-        page.push_str(&who(first, over_time, width));
+        page.push_str(&client_block(first, over_time, width));
     } else {
         page.push_str(&titled("Members", &(members(case) + &facts::instances(first)), width));
-        let agents = facts::who(first).into_iter().filter(|(title, _)| *title == "User agents");
+        let agents = facts::client_lines(first).into_iter().filter(|(title, _)| *title == "User agents");
         agents.for_each(|(title, line)| page.push_str(&titled(title, &line.plain(), width)));
     }
     if let Some(size) = case::size(case).filter(|_| findings.len() > 1) {
@@ -294,7 +295,7 @@ fn block(
             None => by_rule.push((&finding.rule.id, vec![finding])),
         }
     }
-    let mut printed = Printed::default();
+    let mut printed = PrintedLines::default();
     for (_, findings) in by_rule {
         page.push('\n');
         page.push_str(&rule(&findings, &mut printed, width));
@@ -312,7 +313,7 @@ fn block(
 }
 
 /// The findings of one rule, without lines that the block printed already. Lines that all findings share come last.
-fn rule(findings: &[&Finding], printed: &mut Printed, width: usize) -> String {
+fn rule(findings: &[&Finding], printed: &mut PrintedLines, width: usize) -> String {
     let mut page = String::new();
     let Some(first) = findings.first() else { return page };
     let has_one_fix = findings.iter().all(|finding| finding.fix == first.fix);
@@ -322,7 +323,7 @@ fn rule(findings: &[&Finding], printed: &mut Printed, width: usize) -> String {
             page.push('\n');
         }
         page.push_str(&line(finding, width));
-        for (title, line) in facts::what_and_why(finding) {
+        for (title, line) in facts::request_lines(finding) {
             let text = line.plain();
             // Two clients may have equal numbers, and each client needs its own line.
             let client = finding.client.as_deref().filter(|_| OF_CLIENT.contains(&title));
@@ -396,10 +397,10 @@ fn copied(title: &str, text: &str) -> String {
     format!("  {DIM}{title:<14}{DIM:#}{text}\n")
 }
 
-fn who(finding: &Finding, over_time: &OverTime<'_>, width: usize) -> String {
+fn client_block(finding: &Finding, over_time: &OverTime<'_>, width: usize) -> String {
     let mut page = String::new();
     let room = width.saturating_sub(INDENT.len());
-    for (title, line) in facts::who(finding).into_iter().chain(over_time.lines(finding, room)) {
+    for (title, line) in facts::client_lines(finding).into_iter().chain(over_time.lines(finding, room)) {
         page.push_str(&titled(title, &line.plain(), width));
     }
     page

@@ -72,13 +72,13 @@ pub fn cut_middle(text: &str, room: usize, tenths: usize) -> Cow<'_, str> {
 
 /// Appends spaces to a text until it fills `columns`.
 #[must_use]
-pub fn left(text: &str, columns: usize) -> String {
+pub fn left_aligned(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
 }
 
 /// Puts spaces before a text until it fills `columns`.
 #[must_use]
-pub fn right(text: &str, columns: usize) -> String {
+pub fn right_aligned(text: &str, columns: usize) -> String {
     format!("{}{text}", " ".repeat(columns.saturating_sub(width(text))))
 }
 
@@ -89,8 +89,8 @@ mod tests {
     #[test]
     fn width_counts_terminal_columns() {
         assert_eq!([width("abc"), width("日本"), width("e\u{301}"), width("…")], [3, 4, 1, 1]);
-        assert_eq!([left("日本", 6), right("日本", 6)], ["日本  ", "  日本"]);
-        assert_eq!(left("abcdef", 4), "abcdef");
+        assert_eq!([left_aligned("日本", 6), right_aligned("日本", 6)], ["日本  ", "  日本"]);
+        assert_eq!(left_aligned("abcdef", 4), "abcdef");
     }
 
     #[test]

@@ -76,7 +76,7 @@ pub(super) fn problems(log: &EtcdLog) -> Vec<Line> {
 }
 
 /// The number of slow requests and the worst collection read, on one line.
-pub(super) fn in_short(log: &EtcdLog) -> Line {
+pub(super) fn one_line(log: &EtcdLog) -> Line {
     let line = Line::default().text(format!("etcd: {}", counted(log.slow_requests, "slow request")));
     let worst = log
         .requests

@@ -13,21 +13,21 @@ const NAMED_AGENTS: usize = 3;
 
 /// Returns the lines of a finding with their titles: client, request, reason, amount.
 pub(super) fn lines(finding: &Finding) -> Vec<(&'static str, Line)> {
-    let mut facts = who(finding);
-    facts.extend(what_and_why(finding));
+    let mut facts = client_lines(finding);
+    facts.extend(request_lines(finding));
     facts
 }
 
 /// Returns the lines on the client.
-pub(super) fn who(finding: &Finding) -> Vec<(&'static str, Line)> {
+pub(super) fn client_lines(finding: &Finding) -> Vec<(&'static str, Line)> {
     let Some(who) = &finding.who else { return Vec::new() };
     let mut facts = vec![("Who", identity(who, finding)), ("User agents", user_agents(who))];
-    facts.extend(seen(who).map(|line| ("Seen", line)));
+    facts.extend(time_span(who).map(|line| ("Seen", line)));
     facts
 }
 
 /// Returns the lines on the request, the reason and the amount.
-pub(super) fn what_and_why(finding: &Finding) -> Vec<(&'static str, Line)> {
+pub(super) fn request_lines(finding: &Finding) -> Vec<(&'static str, Line)> {
     let mut facts = Vec::new();
     if let Some(shape) = &finding.shape {
         facts.push(("What", what(shape, finding.stats.get("shapes").and_then(Value::as_u64))));
@@ -109,7 +109,7 @@ fn user_agents(who: &Who) -> Line {
     }
 }
 
-fn seen(who: &Who) -> Option<Line> {
+fn time_span(who: &Who) -> Option<Line> {
     let (first, last) = (who.first_timestamp.as_deref()?, who.last_timestamp.as_deref()?);
     Some(Line::default().text(format!("{} to {}", to_seconds(first), to_seconds(last))))
 }

@@ -65,8 +65,8 @@ impl<W: io::Write> ClosableWriter<W> {
     /// Runs `write`. If the reader closes the pipe, `write` stops without an error.
     pub(crate) fn write_with(inner: W, write: impl FnOnce(&mut Self) -> io::Result<()>) -> io::Result<()> {
         let mut watched = Self { inner, is_closed: false };
-        let written = write(&mut watched).and_then(|()| io::Write::flush(&mut watched));
-        if watched.is_closed { Ok(()) } else { written }
+        let result = write(&mut watched).and_then(|()| io::Write::flush(&mut watched));
+        if watched.is_closed { Ok(()) } else { result }
     }
 
     fn note_closed<T>(&mut self, done: io::Result<T>) -> io::Result<T> {
@@ -76,8 +76,8 @@ impl<W: io::Write> ClosableWriter<W> {
 
 impl<W: io::Write> io::Write for ClosableWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.inner.write(bytes);
-        self.note_closed(written)
+        let result = self.inner.write(bytes);
+        self.note_closed(result)
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -63,7 +63,7 @@ fn read(input: &Input) -> Vec<String> {
 
 /// Describes unreadable, skipped and missing records for the page, with one line for many kinds of files.
 pub(super) fn notes(input: &Input) -> Vec<String> {
-    problems(input, |kinds| if kinds.len() > 2 { vec![unknown_in_short(kinds)] } else { unknown(kinds) })
+    problems(input, |kinds| if kinds.len() > 2 { vec![unknown_on_one_line(kinds)] } else { unknown(kinds) })
 }
 
 fn problems(input: &Input, unknown: fn(&[UnknownFiles]) -> Vec<String>) -> Vec<String> {
@@ -156,7 +156,7 @@ pub fn unknown(kinds: &[UnknownFiles]) -> Vec<String> {
     lines
 }
 
-fn unknown_in_short(kinds: &[UnknownFiles]) -> String {
+fn unknown_on_one_line(kinds: &[UnknownFiles]) -> String {
     let kinds: Vec<&str> = kinds.iter().map(|one| &*one.what).collect();
     format!("no events from {}; --details names the files and the commands", kinds.join(", "))
 }

@@ -94,7 +94,7 @@ impl<W: Write> Object<W> {
     fn list<T: Serialize + Sync>(
         &mut self,
         name: &str,
-        entries: &[T],
+        items: &[T],
         size: impl Fn(&T) -> usize,
     ) -> io::Result<()> {
         self.begin(name)?;
@@ -102,7 +102,7 @@ impl<W: Write> Object<W> {
         form.begin_array(out)?;
         let mut is_first = true;
         let mut texts: Vec<Vec<u8>> = Vec::new();
-        for round in chunks(entries, rayon::current_num_threads() * 4 * TOGETHER, &size) {
+        for round in chunks(items, rayon::current_num_threads() * 4 * TOGETHER, &size) {
             if let [large] = round
                 && size(large) > LARGEST
             {
@@ -134,11 +134,11 @@ impl<W: Write> Object<W> {
 }
 
 /// Writes entries of a list in the outermost object.
-fn write_entries<T: Serialize>(out: &mut impl Write, entries: &[T], mut is_first: bool) -> io::Result<()> {
+fn write_entries<T: Serialize>(out: &mut impl Write, items: &[T], mut is_first: bool) -> io::Result<()> {
     let mut form = DepthFormatter::new(2);
-    for entry in entries {
+    for item in items {
         form.begin_array_value(out, std::mem::take(&mut is_first))?;
-        entry.serialize(&mut Serializer::with_formatter(&mut *out, DepthFormatter::new(2)))?;
+        item.serialize(&mut Serializer::with_formatter(&mut *out, DepthFormatter::new(2)))?;
         form.end_array_value(out)?;
     }
     Ok(())
@@ -146,18 +146,18 @@ fn write_entries<T: Serialize>(out: &mut impl Write, entries: &[T], mut is_first
 
 /// Splits entries into runs. A run ends with the entry that brings its size to `wanted` or more. An entry larger than
 /// [`LARGEST`] is a run of its own.
-fn chunks<T>(entries: &[T], wanted: usize, size: impl Fn(&T) -> usize) -> Vec<&[T]> {
+fn chunks<T>(items: &[T], wanted: usize, size: impl Fn(&T) -> usize) -> Vec<&[T]> {
     let mut chunks = Vec::new();
     let (mut from, mut sum) = (0, 0);
-    for (at, entry) in entries.iter().enumerate() {
-        let own = size(entry);
+    for (at, item) in items.iter().enumerate() {
+        let own = size(item);
         if at > from && (sum >= wanted || own > LARGEST) {
-            chunks.push(&entries[from..at]);
+            chunks.push(&items[from..at]);
             (from, sum) = (at, 0);
         }
         sum += if own > LARGEST { wanted } else { own };
     }
-    chunks.extend(entries.get(from..).filter(|rest| !rest.is_empty()));
+    chunks.extend(items.get(from..).filter(|rest| !rest.is_empty()));
     chunks
 }
 
@@ -186,13 +186,13 @@ macro_rules! by_depth {
     ($($name:ident($($argument:ident: $type:ty)?) $before:literal $behind:literal)*) => {$(
         fn $name<W: ?Sized + Write>(&mut self, out: &mut W $(, $argument: $type)?) -> io::Result<()> {
             self.depth += $before;
-            let written = if self.depth <= INDENTED {
+            let result = if self.depth <= INDENTED {
                 self.indented.$name(out $(, $argument)?)
             } else {
                 self.plain.$name(out $(, $argument)?)
             };
             self.depth -= $behind;
-            written
+            result
         }
     )*};
 }

@@ -47,24 +47,24 @@ pub fn render(report: &Report) -> String {
     let end = "A rule's page: `kubetoll rules explain KT101`.\n";
     let end = if report.cases.is_empty() { "kubetoll judges only what the log holds.\n" } else { end };
     let fixed = [&title, &mind, &tail].map(|part| chars(part)).iter().sum::<usize>() + REST_CHARS;
-    let mut room = Room(MAX_CHARS.saturating_sub(fixed));
+    let mut room = CharBudget(MAX_CHARS.saturating_sub(fixed));
 
-    let mut of_table = Room(room.0.min(TABLE_CHARS));
+    let mut of_table = CharBudget(room.0.min(TABLE_CHARS));
     let rows: Vec<String> = of_table.fill(report.cases.iter().map(row)).collect();
     room.0 = room.0.saturating_sub(rows.iter().map(|row| chars(row)).sum());
-    let rest = summary_rows(report, rows.len(), 0);
+    let summary = summary_rows(report, rows.len(), 0);
     let shown = report.cases[..rows.len()].iter();
     let loads: Vec<Option<Load>> = shown
         .map(|case| (case.members.count > 0).then_some(case.load))
-        .chain(rest.iter().map(|row| row.load))
+        .chain(summary.iter().map(|row| row.load))
         .collect();
     let loads = cases::shares(&loads, |at| at >= rows.len());
-    let rest = rest_rows(&rest, &loads[rows.len()..]);
+    let summary = summary_lines(&summary, &loads[rows.len()..]);
     let unit = match report.totals.load.unit {
         "objects" => "Load: share of the objects that the apiserver handled, and of writes.",
         _ => "Load: share of request time, without watches.",
     };
-    let table = format!("{HEADING}{}{rest}\n{unit}\n\n", rows.concat());
+    let table = format!("{HEADING}{}{summary}\n{unit}\n\n", rows.concat());
     let table = if rows.is_empty() { String::new() } else { table };
 
     let findings = FindingIndex::new(report);
@@ -88,9 +88,9 @@ const HEADING: &str = "| # | severity | client | what | requests | peak/min | lo
                        |--:|---|---|---|--:|--:|--:|---|\n";
 
 /// The number of characters that are still free on the page.
-struct Room(usize);
+struct CharBudget(usize);
 
-impl Room {
+impl CharBudget {
     /// Reserves the characters of a text, if they fit. Returns whether they do.
     fn take(&mut self, text: &str) -> bool {
         let left = self.0.checked_sub(chars(text));
@@ -143,7 +143,7 @@ fn row(case: &Case) -> String {
 }
 
 /// Renders rows for everything that the rows of cases do not cover. With them, the loads add up to the total.
-fn rest_rows(rows: &[SummaryRow<'_>], loads: &[String]) -> String {
+fn summary_lines(rows: &[SummaryRow<'_>], loads: &[String]) -> String {
     let row = |(row, load): (&SummaryRow<'_>, &String)| {
         let rank =
             if matches!(row.what, SummaryContent::Cases(_) | SummaryContent::Info(_)) { "+" } else { "–" };
@@ -180,8 +180,8 @@ fn details(case: &Case, findings: &FindingIndex<'_>, over_time: &OverTime<'_>) -
     out.extend(case::source(case).map(|source| format!("- **Source:** {}\n", code(&source))));
     out.extend(case::members(case).map(|worst| format!("- **Worst members:** {}\n", short_text(&worst))));
     if let Some(lead) = worst_findings.first() {
-        let who = facts::who(lead).into_iter().chain(over_time.lines(lead, WIDTH));
-        let facts = who.chain(facts::what_and_why(lead));
+        let who = facts::client_lines(lead).into_iter().chain(over_time.lines(lead, WIDTH));
+        let facts = who.chain(facts::request_lines(lead));
         out.extend(facts.map(|(title, fact)| format!("- **{title}:** {}\n", short_line(&fact))));
         let short = |prose: &str| self::prose(&cut(prose, MAX_PROSE));
         let why = lead.why.split("\n\n").next().unwrap_or_default();
@@ -231,7 +231,7 @@ fn short_words(text: &str) -> String {
 fn list(lines: impl Iterator<Item = String>) -> String {
     let lines: Vec<String> = lines.map(|line| without_commands(&line).into_owned()).collect();
     let all = lines.len();
-    let shown: Vec<String> = Room(LIST_CHARS).fill(lines.into_iter()).collect();
+    let shown: Vec<String> = CharBudget(LIST_CHARS).fill(lines.into_iter()).collect();
     let more = match all - shown.len() {
         0 => String::new(),
         more => format!("- and {} more: `--format json`\n", count(more as u64)),
@@ -274,7 +274,7 @@ fn etcd(report: &Report) -> String {
         let title = if title.is_empty() { String::new() } else { format!("**{title}:** ") };
         format!("- {title}{}\n", short_line(detail))
     })));
-    let mut room = Room(ETCD_CHARS);
+    let mut room = CharBudget(ETCD_CHARS);
     let out: Vec<String> = room.fill(out.into_iter()).collect();
     folded("What etcd says", &out.concat())
 }

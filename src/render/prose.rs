@@ -105,22 +105,22 @@ enum ProsePart {
 /// Splits a text into paragraphs and list items, each with its lines joined.
 fn parts(prose: &str) -> Vec<ProsePart> {
     let mut parts = Vec::new();
-    let mut goes_on = false;
+    let mut continues = false;
     for line in prose.lines() {
         let words = line.trim();
         if words.is_empty() {
-            goes_on = false;
+            continues = false;
         } else if let Some(item) = words.strip_prefix("- ") {
             parts.push(ProsePart::Item(item.trim_start().to_owned()));
-            goes_on = true;
+            continues = true;
         } else if let Some(ProsePart::Paragraph(text) | ProsePart::Item(text)) =
-            parts.last_mut().filter(|_| goes_on)
+            parts.last_mut().filter(|_| continues)
         {
             text.push(' ');
             text.push_str(words);
         } else {
             parts.push(ProsePart::Paragraph(words.to_owned()));
-            goes_on = true;
+            continues = true;
         }
     }
     parts

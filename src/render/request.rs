@@ -1,6 +1,6 @@
 //! The page of `kubetoll classify`: verdict, reason, and differences between versions.
 
-use super::display::{left, width as columns_of};
+use super::display::{left_aligned, width as columns_of};
 use super::plain::escaped;
 use super::table::{table, wrapped};
 use crate::apiserver::{Reason, Server, Verdict, VersionRange, across_versions_with, judge};
@@ -101,7 +101,7 @@ fn blocks(rows: &[Vec<String>], width: usize) -> String {
     let first = rows.iter().map(|row| columns_of(&row[0])).max().unwrap_or(0) + 1;
     let mut text = format!("{}\n", COLUMNS[0].0);
     for row in rows {
-        let mut label = left(&row[0], first);
+        let mut label = left_aligned(&row[0], first);
         for (column, cell) in COLUMNS.iter().zip(row).skip(1) {
             let line = format!("{:<11} {cell}", column.0);
             text.push_str(&wrapped(&label, &" ".repeat(first), &line, width));

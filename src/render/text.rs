@@ -1,6 +1,6 @@
 //! The report for a terminal: one page, and details on request.
 
-use super::details::{self, Chosen};
+use super::details::{self, ChosenDetails};
 use super::plain::{counted, escaped};
 use super::style::{BOLD, DIM};
 use super::table::{joined, limited, table, titled, wrapped};
@@ -15,7 +15,7 @@ pub struct View<'r> {
     /// The maximum number of characters in a line.
     pub width: usize,
     /// Details after the page.
-    pub details: Option<Chosen<'r>>,
+    pub details: Option<ChosenDetails<'r>>,
 }
 
 /// The default for `top`.
@@ -51,7 +51,7 @@ fn page(report: &Report, view: &View<'_>) -> String {
     }
     let mut after = Vec::new();
     if let Some(log) = &report.etcd_log {
-        after.extend(limited(&etcd_log::in_short(log).plain(), width, ETCD_LINES));
+        after.extend(limited(&etcd_log::one_line(log).plain(), width, ETCD_LINES));
     }
     if report.totals.counts.requests == 0 {
         after.push(String::new());

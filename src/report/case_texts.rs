@@ -22,12 +22,12 @@ pub(super) fn to_v1(
         .map(|(rank, case)| {
             let source = case.source.map(|at| &sources[at]);
             let source = source.map(|one| v1::Source { path: one.path.clone(), line: one.line });
-            v1::Case { source, ..one(rank, case, &by_hit, loads) }
+            v1::Case { source, ..to_case(rank, case, &by_hit, loads) }
         })
         .collect()
 }
 
-fn one(rank: u64, case: &Case, by_hit: &HashMap<usize, &v1::Finding>, loads: Loads) -> v1::Case {
+fn to_case(rank: u64, case: &Case, by_hit: &HashMap<usize, &v1::Finding>, loads: Loads) -> v1::Case {
     let shown: Vec<&v1::Finding> = case.findings.iter().filter_map(|at| by_hit.get(at).copied()).collect();
     let lead = case.findings.first().and_then(|at| by_hit.get(at));
     let member = |member: &Member| v1::Member {

@@ -98,7 +98,7 @@ pub(super) fn cases(
         cases.sort_by(|(a, _), (b, _)| order(a, hits).cmp(&order(b, hits)));
     };
     sort(&mut cases);
-    share_out(&mut cases, judged_clients);
+    count_loads_once(&mut cases, judged_clients);
     sort(&mut cases);
     let mut cases: Vec<Case> = cases.into_iter().map(|(case, _)| case).collect();
     identity::make_unique(&mut cases, hits);
@@ -117,7 +117,7 @@ fn order<'c>(case: &'c Case, hits: &[HitRef<'_, '_>]) -> impl Ord + use<'c> {
 
 /// Counts the load of each request only for its first case. Thus the loads of all cases sum to at most the total
 /// load.
-fn share_out(cases: &mut [(Case, Vec<&RowFacts<'_>>)], judged_clients: &JudgedClients) {
+fn count_loads_once(cases: &mut [(Case, Vec<&RowFacts<'_>>)], judged_clients: &JudgedClients) {
     let mut taken: HashSet<*const RowFacts<'_>> = HashSet::new();
     for (case, rows) in cases {
         case.load = RequestLoad::default();

@@ -31,7 +31,7 @@ pub(super) fn note(clients: &[v1::Client], explained: &HashSet<String>) -> Optio
     });
     let all: u64 = shapes.iter().map(|(_, shape)| shape.observed.contradict).sum();
     let named: Vec<String> =
-        shapes.iter().take(NAMED).map(|(client, shape)| in_words(client, shape)).collect();
+        shapes.iter().take(NAMED).map(|(client, shape)| format_shape(client, shape)).collect();
     let more = more(shapes.len().saturating_sub(NAMED), "kind of request", "kinds of requests");
     let more = more.map_or_else(String::new, |more| format!("; and {more}"));
     let requests =
@@ -46,7 +46,7 @@ pub(super) fn note(clients: &[v1::Client], explained: &HashSet<String>) -> Optio
     })
 }
 
-fn in_words(client: &v1::Client, shape: &v1::Shape) -> String {
+fn format_shape(client: &v1::Client, shape: &v1::Shape) -> String {
     let what = shape.example.as_ref().map_or_else(
         || shape.resource.as_deref().unwrap_or("other requests").to_owned(),
         |example| prefix(&example.request_uri, MAX_URI).to_owned(),

@@ -33,14 +33,14 @@ pub(super) fn doubt(version: &Inferred, totals: &[VersionTotals]) -> Doubt {
         is_mixed: version.relation == Relation::Mixed,
         possible: version.candidates.clone(),
         by_version_index: version.by_version_index.clone(),
-        totals: in_words(totals),
+        totals: format_totals(totals),
         etcd_lists_apart: lists().max().unwrap_or(0) - lists().min().unwrap_or(0),
     }
 }
 
 /// Formats the totals. Counts that are equal for all ranges are left out. If only one count differs, its noun is
 /// written once.
-fn in_words(totals: &[VersionTotals]) -> Vec<String> {
+fn format_totals(totals: &[VersionTotals]) -> Vec<String> {
     let nouns = [
         ["LIST from etcd", "LISTs from etcd"],
         ["GET from etcd", "GETs from etcd"],
@@ -120,7 +120,7 @@ pub(super) fn server(context: &Context<'_>, note: Option<String>) -> v1::Server 
         candidates: version.candidates.hull().map(range).unwrap_or_default(),
         evidence: version.facts.iter().map(evidence).collect(),
         decisive: match version.relation {
-            Relation::One => version.decisive().into_iter().map(in_short).collect(),
+            Relation::One => version.decisive().into_iter().map(format_fact).collect(),
             // The notes already list the evidence of each version.
             _ => Vec::new(),
         },
@@ -157,7 +157,7 @@ fn from(version: &Inferred) -> String {
     format!("{}; {possible}; pass --kube-version to set", version.from)
 }
 
-fn in_short(fact: &Fact) -> String {
+fn format_fact(fact: &Fact) -> String {
     format!("{} ({})", fact.text, fact.fits())
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use super::super::log_reader::LogReader;
 use super::super::progress::Progress;
-use super::choice::{Choice, ShownVersion, request};
+use super::selector::{EventSelector, ShownVersion, request};
 use crate::anonymize::{self, Anonymizer};
 use crate::decode::{Outcome, SkipReason};
 use crate::input::block::Damage;
@@ -85,7 +85,7 @@ impl Counts {
 }
 
 pub(super) struct Writer<'a> {
-    pub(super) choice: Option<Choice<'a>>,
+    pub(super) selector: Option<EventSelector<'a>>,
     pub(super) anonymizer: Option<Anonymizer>,
     pub(super) counts: Counts,
 }
@@ -141,11 +141,11 @@ impl Writer<'_> {
         }
         let Some(mut request) = request(&outcome, classifier, place) else { return };
         counts.read += 1;
-        if self.choice.as_ref().is_some_and(|choice| !choice.is_chosen(&mut request, cache)) {
+        if self.selector.as_ref().is_some_and(|selector| !selector.is_selected(&mut request, cache)) {
             return;
         }
         let is_compared =
-            self.choice.as_ref().is_some_and(|choice| choice.version != ShownVersion::NotCompared);
+            self.selector.as_ref().is_some_and(|selector| selector.version != ShownVersion::NotCompared);
         if self.anonymizer.is_some() && !is_compared {
             // The output is one file, and a scan of it must find the same versions.
             pipeline::claims(&request, |claim| versions.claim(claim, request.place.source, request.received));
@@ -157,8 +157,9 @@ impl Writer<'_> {
                 made = anonymize::to_json(event);
                 &made
             }
-            Outcome::Access { line, text, logged_at: written } => {
-                let anonymous = self.anonymizer.as_ref().map(|names| names.access_line(line, text, written));
+            Outcome::Access { line, text, logged_at } => {
+                let anonymous =
+                    self.anonymizer.as_ref().map(|names| names.access_line(line, text, logged_at));
                 match anonymous {
                     Some(None) => counts.lines_left_out += 1,
                     Some(Some(anonymous)) => add_line(&anonymous, out),

@@ -44,8 +44,8 @@ fn cells(column: &ExportColumn, rows: &[ShapeRow<'_>]) -> Cells {
             Cells::new(name.into(), texts.collect::<Vec<Option<String>>>())
         }
         ColumnValue::MaybeTimestamp(get) => {
-            let instants = rows.iter().map(|row| get(row).map(|at| at.to_string()));
-            Cells::new(name.into(), instants.collect::<Vec<Option<String>>>())
+            let timestamps = rows.iter().map(|row| get(row).map(|at| at.to_string()));
+            Cells::new(name.into(), timestamps.collect::<Vec<Option<String>>>())
         }
         ColumnValue::Texts(get) => lists(name, rows.iter().map(get)),
         ColumnValue::Integer(get) => {

@@ -27,7 +27,7 @@ type Hashes = HashSet<u64, FxBuildHasher>;
 
 /// Selects the events to write. The last event of a request shows its client, shape and status. Earlier events do
 /// not, so they are found by their audit ID.
-pub(super) struct Choice<'a> {
+pub(super) struct EventSelector<'a> {
     reader: &'a LogReader<'a>,
     timeline: &'a ServerTimeline,
     cases: Option<CaseFilter>,
@@ -35,7 +35,7 @@ pub(super) struct Choice<'a> {
     /// The log has an event.
     has_events: bool,
     /// An event is selected.
-    has_chosen: bool,
+    has_selected: bool,
     /// Hashes of the audit ID and the request target.
     requests: Hashes,
     /// Additional events that show the server's version.
@@ -60,21 +60,21 @@ pub(super) enum ShownVersion {
 struct Finder {
     classifier: Classifier,
     cache: CaseCache,
-    found: FoundEvents,
+    events: CollectedEvents,
 }
 
 #[derive(Default)]
-struct FoundEvents {
+struct CollectedEvents {
     has_ended: bool,
     has_received: bool,
-    has_chosen: bool,
+    has_selected: bool,
     requests: Vec<u64>,
     claims: Claims,
-    chosen: Claims,
+    selected: Claims,
     spans: ClaimSpans,
 }
 
-impl<'a> Choice<'a> {
+impl<'a> EventSelector<'a> {
     /// Reads the log to find the audit IDs of the selected requests, and events that show `version`.
     pub(super) fn new(
         reader: &'a LogReader<'a>,
@@ -82,34 +82,34 @@ impl<'a> Choice<'a> {
         cases: Option<CaseFilter>,
         version: Option<&Inferred>,
     ) -> anyhow::Result<Self> {
-        let mut choice = Self {
+        let mut selector = Self {
             reader,
             timeline,
             cases,
             received_only: false,
             has_events: false,
-            has_chosen: false,
+            has_selected: false,
             requests: HashSet::default(),
             version_events: HashSet::default(),
             version: ShownVersion::NotCompared,
             versions: BTreeSet::new(),
         };
-        let mut found = choice.find()?;
-        if found.has_received && !found.has_ended {
+        let mut events = selector.find()?;
+        if events.has_received && !events.has_ended {
             // A log with only RequestReceived events: these are the requests.
-            choice.received_only = true;
-            found = choice.find()?;
+            selector.received_only = true;
+            events = selector.find()?;
         }
-        choice.has_events = found.has_ended || found.has_received;
-        choice.has_chosen = found.has_chosen;
+        selector.has_events = events.has_ended || events.has_received;
+        selector.has_selected = events.has_selected;
         if let Some(version) = version {
-            choice.add_version_events(version, &mut found);
+            selector.add_version_events(version, &mut events);
         }
-        Ok(choice)
+        Ok(selector)
     }
 
-    fn find(&mut self) -> anyhow::Result<FoundEvents> {
-        let (mut all, mut requests) = (FoundEvents::default(), std::mem::take(&mut self.requests));
+    fn find(&mut self) -> anyhow::Result<CollectedEvents> {
+        let (mut all, mut requests) = (CollectedEvents::default(), std::mem::take(&mut self.requests));
         let mut finders: Vec<Finder> = (0..self.reader.settings.threads).map(|_| Finder::default()).collect();
         let progress = Progress::new(self.reader.sources.bytes_on_disk, !self.reader.args.no_progress);
         let read = |finder: &mut Finder, outcome: Outcome<'_>, place: SourcePosition| {
@@ -122,14 +122,14 @@ impl<'a> Choice<'a> {
             &mut finders,
             &read,
             &mut |finder| {
-                let found = &mut finder.found;
-                all.has_ended |= found.has_ended;
-                all.has_received |= found.has_received;
-                all.has_chosen |= found.has_chosen;
-                all.claims.merge(&mut found.claims);
-                all.chosen.merge(&mut found.chosen);
-                all.spans.merge(&mut found.spans);
-                requests.extend(found.requests.drain(..));
+                let events = &mut finder.events;
+                all.has_ended |= events.has_ended;
+                all.has_received |= events.has_received;
+                all.has_selected |= events.has_selected;
+                all.claims.merge(&mut events.claims);
+                all.selected.merge(&mut events.selected);
+                all.spans.merge(&mut events.spans);
+                requests.extend(events.requests.drain(..));
                 if requests.len() > MAX_REQUESTS {
                     let message =
                         "more than 8,388,608 requests are chosen; choose fewer with --after and --before";
@@ -143,42 +143,42 @@ impl<'a> Choice<'a> {
     }
 
     fn look_at(&self, finder: &mut Finder, outcome: &Outcome<'_>, place: SourcePosition) {
-        let Finder { classifier, cache, found } = finder;
+        let Finder { classifier, cache, events } = finder;
         let Some(mut request) = request(outcome, classifier, place) else { return };
         let is_received = request.stage == Stage::RequestReceived;
-        (found.has_ended, found.has_received) =
-            (found.has_ended || !is_received, found.has_received || is_received);
+        (events.has_ended, events.has_received) =
+            (events.has_ended || !is_received, events.has_received || is_received);
         let decides = self.decides(&mut request, cache);
-        found.has_chosen |= decides;
+        events.has_selected |= decides;
         if decides && !request.audit_id.is_empty() {
-            found.requests.push(request_hash(request.audit_id, request.uri));
+            events.requests.push(request_hash(request.audit_id, request.uri));
         }
         let shows = self.received_only || !request.is_before_end();
         if let (Some(at), true) = (request.received, decides) {
-            found.spans.note(request.place.source, request.version_index, at);
+            events.spans.note(request.place.source, request.version_index, at);
         }
         pipeline::claims(&request, |claim| {
-            let seen = Sighting {
+            let sighting = Sighting {
                 at: request.received,
                 event: event_hash(&request),
                 request: request_hash(request.audit_id, request.uri),
             };
             if shows {
-                found.claims.note(claim, request.place.source, seen);
+                events.claims.note(claim, request.place.source, sighting);
             }
             if decides {
-                found.chosen.note(claim, request.place.source, seen);
+                events.selected.note(claim, request.place.source, sighting);
             }
         });
     }
 
-    fn add_version_events(&mut self, version: &Inferred, found: &mut FoundEvents) {
-        let FoundEvents { claims, chosen, spans, .. } = found;
-        self.version = match sample(version, &self.reader.server, claims, chosen, spans) {
-            Some(events) => {
-                self.version_events = events.iter().map(|seen| seen.event).collect();
+    fn add_version_events(&mut self, version: &Inferred, events: &mut CollectedEvents) {
+        let CollectedEvents { claims, selected, spans, .. } = events;
+        self.version = match sample(version, &self.reader.server, claims, selected, spans) {
+            Some(sightings) => {
+                self.version_events = sightings.iter().map(|sighting| sighting.event).collect();
                 let added = self.version_events.len();
-                self.requests.extend(events.iter().map(|seen| seen.request));
+                self.requests.extend(sightings.iter().map(|sighting| sighting.request));
                 ShownVersion::Same(added)
             }
             None => ShownVersion::Other,
@@ -219,7 +219,7 @@ impl<'a> Choice<'a> {
 
     /// Whether the log has events but none is selected.
     pub(super) fn is_empty(&self) -> bool {
-        self.has_events && !self.has_chosen
+        self.has_events && !self.has_selected
     }
 
     /// Whether an event shows that its request is selected.
@@ -230,7 +230,7 @@ impl<'a> Choice<'a> {
             && self.cases.as_ref().is_none_or(|cases| cases.pass(request, cache))
     }
 
-    pub(super) fn is_chosen(&self, request: &mut Request<'_>, cache: &mut CaseCache) -> bool {
+    pub(super) fn is_selected(&self, request: &mut Request<'_>, cache: &mut CaseCache) -> bool {
         let has_id =
             |request: &Request<'_>| self.requests.contains(&request_hash(request.audit_id, request.uri));
         self.decides(request, cache)
@@ -253,7 +253,7 @@ pub(super) fn request<'e>(
 ) -> Option<Request<'e>> {
     match *outcome {
         Outcome::Event(event, _) => Some(classifier.event(event, event.stage()?, place)),
-        Outcome::Access { line, logged_at: written, .. } => Some(classifier.line(line, written, place)),
+        Outcome::Access { line, logged_at, .. } => Some(classifier.line(line, logged_at, place)),
         _ => None,
     }
 }
