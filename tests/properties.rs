@@ -362,7 +362,7 @@ fn folded_shapes_name_a_namespace_in_any_order() {
         let log: Vec<String> = filling.iter().cloned().chain(own).collect();
         let (settings, timeline) = (run::settings(1, &[]), upgrade());
         let mut ledger = run::count(&run::blocks(log.join("\n").as_bytes(), |_| false), &settings, &timeline);
-        let (_, client) = ledger.clients.kept().next().expect("a client");
+        let (_, client) = ledger.clients.entries().next().expect("a client");
         client.namespaces.count()
     };
     let of_arrival = |number: usize, is_first: bool| {
@@ -373,7 +373,7 @@ fn folded_shapes_name_a_namespace_in_any_order() {
         log.insert(if is_first { 0 } else { log.len() }, arrival);
         let (settings, timeline) = (run::settings(1, &[]), upgrade());
         let mut ledger = run::count(&run::blocks(log.join("\n").as_bytes(), |_| false), &settings, &timeline);
-        let (_, client) = ledger.clients.kept().next().expect("a client");
+        let (_, client) = ledger.clients.entries().next().expect("a client");
         client.namespaces.count()
     };
     // Folded rows count a sample of their targets, by hashes that are the same in every run. The sample

@@ -88,13 +88,13 @@ mod tests {
 
     #[test]
     fn the_sum_of_shapes_has_one_basis() {
-        let known = |parts: &[ShapeCost<'static>]| CostBasis::new(parts.iter().copied());
+        let basis = |parts: &[ShapeCost<'static>]| CostBasis::new(parts.iter().copied());
         let pages = [part(3, 0, Some(500)), part(2, 0, Some(10))];
-        assert_eq!(known(&pages), CostBasis::PageLimits { one: 500, all: 1_520 });
-        assert_eq!(known(&[pages[0], part(1, 0, None)]), CostBasis::Latency);
+        assert_eq!(basis(&pages), CostBasis::PageLimits { one: 500, all: 1_520 });
+        assert_eq!(basis(&[pages[0], part(1, 0, None)]), CostBasis::Latency);
         let items = Items { requests: 2, sum: 14, max: 7 };
-        assert_eq!(known(&[pages[0], part(9, 2, None)]), CostBasis::TraceCounts { items, requests: 12 });
-        assert_eq!(known(&[]), CostBasis::Latency);
+        assert_eq!(basis(&[pages[0], part(9, 2, None)]), CostBasis::TraceCounts { items, requests: 12 });
+        assert_eq!(basis(&[]), CostBasis::Latency);
         let (one, all) = (Work::UNKNOWN, Cost::new(&Work::UNKNOWN, 9));
         let priced = ShapeCost { work: Some(&one), cost: Some(&all), ..part(9, 2, Some(5)) };
         assert_eq!(

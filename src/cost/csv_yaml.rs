@@ -127,7 +127,7 @@ pub(super) fn csv(
         let line = record.position().map_or(1, csv::Position::line);
         match columns {
             None => match header(&mut reader, line, &record) {
-                Some(found) => columns = Some(found),
+                Some(header) => columns = Some(header),
                 None => break,
             },
             Some(columns) => row(&mut reader, text, line, &record, (columns, separator)),
@@ -147,7 +147,7 @@ fn header(
     let at = FilePosition { line, column: 1 };
     let before = reader.errors.0.len();
     for field in record {
-        if ![RESOURCE, OBJECTS, BYTES].iter().any(|known| known.eq_ignore_ascii_case(field)) {
+        if ![RESOURCE, OBJECTS, BYTES].iter().any(|name| name.eq_ignore_ascii_case(field)) {
             reader.error(
                 at,
                 format!("no such column '{field}'{}", expected(field, [RESOURCE, OBJECTS, BYTES])),

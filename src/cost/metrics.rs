@@ -55,7 +55,7 @@ pub(super) fn read(text: &str) -> Result<Metrics, Vec<(u64, String)>> {
     let (mut unread, mut without) = (Vec::new(), Vec::new());
     for (line, number) in text.lines().zip(1_u64..) {
         let Some((name, rest)) = named(line).filter(|(name, _)| is_ours(name)) else { continue };
-        let series = match COUNTS.iter().position(|known| *known == name) {
+        let series = match COUNTS.iter().position(|own| *own == name) {
             Some(age) => &mut counts[age],
             None => &mut sizes,
         };
@@ -88,12 +88,13 @@ pub(super) fn read(text: &str) -> Result<Metrics, Vec<(u64, String)>> {
         if metrics.entries.contains_key(&resource) {
             continue;
         }
-        let told: Vec<Sample> = counts.iter().filter_map(|series| series.get(&resource)).copied().collect();
-        let objects = told.iter().find_map(|sample| match sample {
+        let samples: Vec<Sample> =
+            counts.iter().filter_map(|series| series.get(&resource)).copied().collect();
+        let objects = samples.iter().find_map(|sample| match sample {
             Sample::Value(objects) => Some(*objects),
             Sample::Failed => None,
         });
-        if objects.is_none() && !told.is_empty() {
+        if objects.is_none() && !samples.is_empty() {
             failed.push(resource.clone());
         }
         let entry = entry(objects, sizes.get(&resource).copied());

@@ -20,7 +20,7 @@ pub struct Sum {
 
 impl Sum {
     fn new(amount: Amount, requests: u64) -> Self {
-        let or_none = |known: Option<u64>| if known.is_none() { requests } else { 0 };
+        let or_none = |number: Option<u64>| if number.is_none() { requests } else { 0 };
         Self {
             objects: amount.objects.unwrap_or(0).saturating_mul(requests),
             bytes: amount.bytes.unwrap_or(0).saturating_mul(requests),

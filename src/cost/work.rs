@@ -328,12 +328,12 @@ impl Pricing<'_> {
         } else {
             (Amount::NONE, self.through_cache(rest))
         };
-        let found = match self.node_pods() {
+        let selected = match self.node_pods() {
             Some(node_pods) if scope != Scope::Namespace => node_pods,
             _ if selects => Amount { bound: rest.bound.max(Bound::AtMost), ..rest },
             _ => rest,
         };
-        let received = self.paged(found).within(filtered);
+        let received = self.paged(selected).within(filtered);
         Work { etcd, decoded: etcd, filtered, received, seats: None }
     }
 
@@ -393,8 +393,8 @@ pub(super) fn begins_with_objects(options: &Options) -> bool {
         options.resource_version,
         ResourceVersion::Unset | ResourceVersion::Zero | ResourceVersion::ZeroAlias
     );
-    let asks = options.send_initial_events == Some(true);
-    !((from_now && !asks) || options.send_initial_events == Some(false))
+    let sends_initial_events = options.send_initial_events == Some(true);
+    !((from_now && !sends_initial_events) || options.send_initial_events == Some(false))
 }
 
 /// Whether the server reads several pages from etcd, until enough objects match the selector.

@@ -57,11 +57,11 @@ impl std::error::Error for FileErrors {}
 
 /// Returns `; did you mean 'x'?` if a known word is similar to `word`, else a list of the known words.
 #[must_use]
-pub fn expected<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    let known: Vec<&str> = known.into_iter().collect();
+pub fn expected<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = names.into_iter().collect();
     let distance = |other: &str| strsim::osa_distance(&word.to_lowercase(), &other.to_lowercase());
-    match known.iter().min_by_key(|other| distance(other)) {
+    match names.iter().min_by_key(|other| distance(other)) {
         Some(closest) if distance(closest) <= 2.max(word.len() / 4) => format!("; did you mean '{closest}'?"),
-        _ => format!("; known: {}", known.join(", ")),
+        _ => format!("; known: {}", names.join(", ")),
     }
 }

@@ -70,7 +70,7 @@ impl Sources {
     /// # Errors
     /// [`InputError`] if a path can't be opened or contains no file.
     pub fn discover(paths: &[PathBuf]) -> Result<Self, InputError> {
-        let mut found: BTreeSet<(PathBuf, bool)> = BTreeSet::new();
+        let mut files: BTreeSet<(PathBuf, bool)> = BTreeSet::new();
         let mut sources = Self::default();
         let mut stdin = false;
         for path in paths {
@@ -83,18 +83,18 @@ impl Sources {
             let unreadable = |source| InputError::Unreadable { path: path.clone(), source };
             if fs::metadata(path).map_err(unreadable)?.is_dir() {
                 fs::read_dir(path).map_err(unreadable)?;
-                search(path, &mut found, &mut sources.not_read);
-                let any = found.iter().any(|(file, _)| file.starts_with(path))
+                search(path, &mut files, &mut sources.not_read);
+                let any = files.iter().any(|(file, _)| file.starts_with(path))
                     || sources.not_read.iter().any(|one| one.path.starts_with(path));
                 if !any {
                     return Err(InputError::EmptyDirectory(path.clone()));
                 }
             } else {
-                found.insert((path.clone(), true));
+                files.insert((path.clone(), true));
             }
         }
         let mut seen = BTreeSet::new();
-        for (path, explicit) in found {
+        for (path, explicit) in files {
             match Source::from_path(&path, explicit) {
                 // Another path already led to this file.
                 Ok((_, Some(inode))) if !seen.insert(inode) => {}
@@ -127,9 +127,9 @@ impl Sources {
     /// Removes sources with the same bytes as another source.
     pub fn drop_duplicates(&mut self) {
         let copies = duplicates(&self.list);
-        for (copy, of) in copies.iter().rev() {
+        for (copy, original) in copies.iter().rev() {
             let path = |index: usize| self.list[index].path.clone().unwrap_or_default();
-            self.duplicates.push(DuplicateFile { path: path(*copy), original: path(*of) });
+            self.duplicates.push(DuplicateFile { path: path(*copy), original: path(*original) });
         }
         self.duplicates.reverse();
         let mut left_out = copies.iter().map(|(copy, _)| *copy).peekable();
@@ -151,7 +151,7 @@ pub fn can_be_read_again(sources: &[Source]) -> bool {
     })
 }
 
-fn search(directory: &Path, found: &mut BTreeSet<(PathBuf, bool)>, not_read: &mut BTreeSet<SkippedPath>) {
+fn search(directory: &Path, files: &mut BTreeSet<(PathBuf, bool)>, not_read: &mut BTreeSet<SkippedPath>) {
     let mut skip = |path: &Path, why: String| {
         not_read.insert(SkippedPath { path: path.to_owned(), why, kind: None });
     };
@@ -161,7 +161,7 @@ fn search(directory: &Path, found: &mut BTreeSet<(PathBuf, bool)>, not_read: &mu
                 skip(entry.path(), "an incomplete output of kubetoll".to_owned());
             }
             Ok(entry) if entry.file_type().is_file() => {
-                found.insert((entry.into_path(), false));
+                files.insert((entry.into_path(), false));
             }
             Ok(entry) if entry.file_type().is_dir() => {}
             // Reading a pipe waits for its writer, so a pipe is read only if the command line names it.

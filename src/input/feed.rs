@@ -143,8 +143,8 @@ impl<'a, T: Fn(&[u8]) -> Framing + Clone + Send + 'static> Feed<'a, T> {
     /// the block with the error.
     fn open_next(&self, worker: usize, block: &mut Block) -> bool {
         self.opening.fetch_add(1, Ordering::AcqRel);
-        let found = self.wanted.get(self.next.fetch_add(1, Ordering::AcqRel)).copied();
-        if let Some(index) = found {
+        let index = self.wanted.get(self.next.fetch_add(1, Ordering::AcqRel)).copied();
+        if let Some(index) = index {
             let source = &self.sources[index];
             let number = u32::try_from(index).unwrap_or(u32::MAX);
             block.damage = None;
@@ -158,7 +158,7 @@ impl<'a, T: Fn(&[u8]) -> Framing + Clone + Send + 'static> Feed<'a, T> {
             }
         }
         self.opening.fetch_sub(1, Ordering::AcqRel);
-        found.is_some()
+        index.is_some()
     }
 
     /// Decides how to read a stream. A compressed stream is read ahead on its own thread in two cases. In the first

@@ -21,16 +21,16 @@ pub(super) fn duplicates(sources: &[Source]) -> Vec<(usize, usize)> {
     for (index, source) in sources.iter().enumerate().filter(|(_, source)| source.size > 0) {
         by_size.entry(source.size).or_default().push(index);
     }
-    let mut copies = Vec::new();
+    let mut pairs = Vec::new();
     for group in by_size.into_values() {
         for group in group_by_hash(sources, group, START) {
             for group in group_by_hash(sources, group, u64::MAX) {
-                copies.extend(group[1..].iter().map(|copy| (*copy, group[0])));
+                pairs.extend(group[1..].iter().map(|duplicate| (*duplicate, group[0])));
             }
         }
     }
-    copies.sort_unstable();
-    copies
+    pairs.sort_unstable();
+    pairs
 }
 
 /// Groups sources whose first `bytes` bytes are equal. Each group has at least two sources.
@@ -77,7 +77,7 @@ mod tests {
         sources.drop_duplicates();
         assert_eq!(sources.list.len(), 7);
         assert_eq!(sources.bytes_on_disk, before - 3);
-        let [copy] = &*sources.duplicates else { panic!("one duplicate") };
-        assert!(copy.path.ends_with("c") && copy.original.ends_with("a"));
+        let [duplicate] = &*sources.duplicates else { panic!("one duplicate") };
+        assert!(duplicate.path.ends_with("c") && duplicate.original.ends_with("a"));
     }
 }

@@ -47,7 +47,7 @@ pub struct JsonScanner {
     /// The position up to which all bytes are scanned.
     at: usize,
     line: u64,
-    found: Vec<RecordSpan>,
+    spans: Vec<RecordSpan>,
     /// Where the last record ended.
     last: Option<RecordEnd>,
 }
@@ -71,7 +71,7 @@ impl Default for JsonScanner {
             start_line: 1,
             at: 0,
             line: 1,
-            found: Vec::new(),
+            spans: Vec::new(),
             last: None,
         }
     }
@@ -82,7 +82,7 @@ impl JsonScanner {
     pub fn scan(&mut self, bytes: &[u8], ended: bool) {
         while self.at < bytes.len() {
             let before = (self.at, self.state);
-            let found = self.found.len();
+            let spans_before = self.spans.len();
             match self.state {
                 ScanState::Between if bytes[self.at] == b'\n' => {
                     let feeds = bytes[self.at..].iter().take_while(|byte| **byte == b'\n').count();
@@ -97,7 +97,7 @@ impl JsonScanner {
                 // The decision depends on a byte that is not read yet.
                 break;
             }
-            if self.found.len() > found {
+            if self.spans.len() > spans_before {
                 self.repeat(bytes);
             }
         }
@@ -111,7 +111,7 @@ impl JsonScanner {
     fn repeat(&mut self, bytes: &[u8]) {
         let before =
             self.last.replace(RecordEnd { at: self.at, line: self.line, is_in_array: self.is_in_array });
-        let (Some(before), Some(span)) = (before, self.found.last().copied()) else { return };
+        let (Some(before), Some(span)) = (before, self.spans.last().copied()) else { return };
         let period = self.at - before.at;
         if period > LONGEST_REPEATED || before.is_in_array != self.is_in_array || span.end != self.at {
             return;
@@ -124,7 +124,7 @@ impl JsonScanner {
         let lines = self.line - before.line;
         let repeats = Repeats { times: times - 1, bytes: period, lines };
         let (start, end) = (span.start + period, span.end + period);
-        self.found.push(RecordSpan { start, end, line: span.line + lines, repeats, ..span });
+        self.spans.push(RecordSpan { start, end, line: span.line + lines, repeats, ..span });
         self.at += times * period;
         self.line += times as u64 * lines;
         self.last = Some(RecordEnd { at: self.at, line: self.line, is_in_array: self.is_in_array });
@@ -289,7 +289,7 @@ impl JsonScanner {
     fn end(&mut self, end: usize) {
         let kind = if self.is_in_array { RecordKind::Element } else { RecordKind::Document };
         let repeats = Repeats::default();
-        self.found.push(RecordSpan { start: self.start, end, line: self.start_line, kind, repeats });
+        self.spans.push(RecordSpan { start: self.start, end, line: self.start_line, kind, repeats });
         self.stack.clear();
         self.state = ScanState::Between;
         self.previous = 0;
@@ -301,7 +301,7 @@ impl JsonScanner {
     pub fn cut(&self) -> Option<usize> {
         match self.state {
             ScanState::Between => Some(self.at).filter(|at| *at > 0),
-            _ => self.found.last().map(RecordSpan::end_of_last),
+            _ => self.spans.last().map(RecordSpan::end_of_last),
         }
     }
 
@@ -314,19 +314,19 @@ impl JsonScanner {
     /// Takes the records that were found, all before `cut`. The bytes after `cut` become the start of the next block.
     pub fn take(&mut self, cut: usize) -> Vec<RecordSpan> {
         self.move_by(cut);
-        std::mem::take(&mut self.found)
+        std::mem::take(&mut self.spans)
     }
 
     /// The end of the first record that was found.
     #[must_use]
     pub fn end_of_first(&self) -> Option<usize> {
-        self.found.first().map(|span| span.end)
+        self.spans.first().map(|span| span.end)
     }
 
     /// Drops the first `bytes` bytes, which belong to a record that exceeds the cap. If the record ends within these
     /// bytes, it is dropped from the found records, too.
     pub fn forget(&mut self, bytes: usize) {
-        self.found.retain_mut(|span| {
+        self.spans.retain_mut(|span| {
             let keep = span.end_of_last() > bytes;
             span.start = span.start.saturating_sub(bytes);
             span.end = span.end.saturating_sub(bytes);

@@ -96,9 +96,9 @@ impl FileKind {
         }
         let is_control = |byte: &u8| matches!(byte, 0..=8 | 14..=26 | 28..=31 | 127..);
         let is_binary = start.iter().any(is_control);
-        let known =
+        let kind =
             MAGIC.iter().find(|(_, magic, is_word)| start.starts_with(magic) && (is_binary || !is_word));
-        if let Some((kind, ..)) = known {
+        if let Some((kind, ..)) = kind {
             return Some(*kind);
         }
         if start.get(257..262) == Some(b"ustar") {

@@ -95,14 +95,14 @@ fn decompressed(mut raw: impl Read + Send + 'static) -> io::Result<Stream> {
     let gzip = magic.starts_with(&[0x1f, 0x8b]);
     let zstd = magic == [0x28, 0xb5, 0x2f, 0xfd]
         || (magic.len() == 4 && (0x50..=0x5f).contains(&magic[0]) && magic[1..] == [0x2a, 0x4d, 0x18]);
-    let whole = Cursor::new(magic).chain(raw);
-    let packed = |whole| BufReader::with_capacity(READ_SIZE, whole);
+    let stream = Cursor::new(magic).chain(raw);
+    let packed = |stream| BufReader::with_capacity(READ_SIZE, stream);
     let bytes: Box<dyn Read + Send> = if gzip {
-        Box::new(DecompressedReader::new(packed(whole), Gzip::new()))
+        Box::new(DecompressedReader::new(packed(stream), Gzip::new()))
     } else if zstd {
-        Box::new(DecompressedReader::new(packed(whole), Zstd::new()?))
+        Box::new(DecompressedReader::new(packed(stream), Zstd::new()?))
     } else {
-        Box::new(whole)
+        Box::new(stream)
     };
     Ok(Stream { bytes, is_compressed: gzip || zstd })
 }

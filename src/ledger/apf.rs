@@ -88,10 +88,10 @@ impl Flows {
     /// Returns the loads sorted by key. The last load has no key: it sums the load of all keys beyond `MAX_FLOWS`.
     #[must_use]
     pub fn into_sorted(self) -> Vec<(Option<FlowKey>, FlowLoad)> {
-        let (mut kept, overflow) = self.0.into_parts();
-        kept.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        let (mut flows, overflow) = self.0.into_parts();
+        flows.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         let overflow = overflow.map(|overflow| (None, overflow));
-        kept.into_iter().map(|(key, load)| (Some(key), load)).chain(overflow).collect()
+        flows.into_iter().map(|(key, load)| (Some(key), load)).chain(overflow).collect()
     }
 }
 

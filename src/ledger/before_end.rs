@@ -69,23 +69,23 @@ impl EventsBeforeEnd {
     }
 
     /// Adds the event counts to a row. Drops the exemplars, because they depend on block boundaries.
-    pub(super) fn give_to(self, row: &mut Row) {
+    pub(super) fn add_to_row(self, row: &mut Row) {
         row.events += self.events;
         row.received += self.received;
     }
 
     /// Distributes the events over the rows with the same key. Each request gets one RequestReceived event. The first
     /// row also gets the remaining events.
-    pub(super) fn give(self, rows: &mut [(RowKey, Box<Row>)], of_shape: &[usize]) {
+    pub(super) fn distribute(self, rows: &mut [(RowKey, Box<Row>)], with_key: &[usize]) {
         let mut left = self.received;
-        for at in of_shape {
+        for at in with_key {
             let row = &mut rows[*at].1;
             let own = left.min(row.requests(false));
             row.received += own;
             row.events += own;
             left -= own;
         }
-        if let Some(first) = of_shape.first() {
+        if let Some(first) = with_key.first() {
             let row = &mut rows[*first].1;
             row.received += left;
             row.events += left + (self.events - self.received);

@@ -247,13 +247,13 @@ impl<K: BoundedKey, V: Default + Merge> BoundedMap<K, V> {
     }
 
     /// Iterates over the kept keys and the overflow keys with their values, in no order.
-    pub fn kept(&mut self) -> impl Iterator<Item = (&K, &V)> {
+    pub fn entries(&mut self) -> impl Iterator<Item = (&K, &V)> {
         self.evict();
         self.slots().map(|slot| (&slot.key, &slot.value))
     }
 
-    /// Like [`BoundedMap::kept`], with mutable values.
-    pub fn kept_mut(&mut self) -> impl Iterator<Item = (&K, &mut V)> {
+    /// Like [`BoundedMap::entries`], with mutable values.
+    pub fn entries_mut(&mut self) -> impl Iterator<Item = (&K, &mut V)> {
         self.evict();
         let merged = self.by_overflow_key.iter_mut().flat_map(|map| map.table.iter_mut());
         self.table.iter_mut().chain(merged).map(|slot| (&slot.key, &mut slot.value))
@@ -352,8 +352,8 @@ mod tests {
     }
 
     fn parts(map: BoundedMap<u16, Sum>) -> (BTreeMap<u16, u64>, u64) {
-        let (kept, overflow) = map.into_parts();
-        (kept.into_iter().map(|(key, sum)| (key, sum.0)).collect(), overflow.map_or(0, |sum| sum.0))
+        let (entries, overflow) = map.into_parts();
+        (entries.into_iter().map(|(key, sum)| (key, sum.0)).collect(), overflow.map_or(0, |sum| sum.0))
     }
 
     impl BoundedKey for u16 {}
@@ -390,9 +390,9 @@ mod tests {
             cut in 0_usize..300,
         ) {
             let by_key = |map: BoundedMap<Number, Sum>| -> BTreeMap<Number, u64> {
-                let (kept, overflow) = map.into_parts();
+                let (entries, overflow) = map.into_parts();
                 assert_eq!(overflow, None);
-                kept.into_iter().map(|(key, sum)| (key, sum.0)).filter(|(_, sum)| *sum > 0).collect()
+                entries.into_iter().map(|(key, sum)| (key, sum.0)).filter(|(_, sum)| *sum > 0).collect()
             };
             let whole = by_key(count_numbers(&numbers));
             let (left, right) = numbers.split_at(cut.min(numbers.len()));

@@ -112,7 +112,7 @@ impl Merge for Client {
     fn merge(&mut self, mut other: Self) {
         // This client may be the overflow, which has the requests of all evicted clients. Workers must not count into
         // the overflow through cached handles of one client's rows.
-        other.products.values_mut().for_each(ClientProduct::leave);
+        other.products.values_mut().for_each(ClientProduct::detach_handles);
         self.products.merge(other.products);
         self.nodes.merge(other.nodes);
         self.pods.merge(other.pods);
@@ -146,9 +146,9 @@ impl Default for ClientProduct {
 
 impl ClientProduct {
     /// Makes all cached handles of the product's rows yield `None`.
-    fn leave(&mut self) {
-        self.rows.values_mut().for_each(SharedRow::leave);
-        self.begun.values_mut().for_each(SharedRow::leave);
+    fn detach_handles(&mut self) {
+        self.rows.values_mut().for_each(SharedRow::detach_handles);
+        self.begun.values_mut().for_each(SharedRow::detach_handles);
     }
 
     pub(super) fn note_agent(&mut self, agent: &str, hash: u64) {
@@ -165,7 +165,7 @@ impl ClientProduct {
 
 impl Merge for ClientProduct {
     fn merge(&mut self, mut other: Self) {
-        other.leave();
+        other.detach_handles();
         self.note_agent(&other.example, stable_hash(&*other.example));
         self.rows.merge(other.rows);
         self.begun.merge(other.begun);

@@ -84,7 +84,7 @@ impl Clients {
     /// Evicts clients until at most `max_rows` rows are left.
     fn evict_rows(&mut self) {
         // Evict the clients above the maximum number of clients first.
-        drop(self.by_key.kept());
+        drop(self.by_key.entries());
         if let Some(cutoff) = row_cutoff(self.rows().collect(), self.max_rows) {
             self.by_key.evict_above(cutoff);
         }
@@ -101,7 +101,7 @@ impl Clients {
     /// Counts one event of a request. Returns the row of the request, or `None` if an overflow row counts the event.
     pub(super) fn observe_in(&mut self, request: &Request<'_>, name: RowHash) -> Option<SharedRow> {
         let (row, namespaces, is_mixed) = self.row(request, name);
-        let is_new_target = row.count_at_home(|row| row.observe(request));
+        let is_new_target = row.count_in_table(|row| row.observe(request));
         // In an overflow row, one target may have both requests that show where the client works and requests that do
         // not.
         if is_new_target.is_some_and(|is_new| is_new || is_mixed)
@@ -109,7 +109,7 @@ impl Clients {
         {
             namespaces.insert(namespace);
         }
-        (!is_mixed).then(|| row.remembered())
+        (!is_mixed).then(|| row.new_handle())
     }
 
     /// Counts an event in [`EventsBeforeEnd`]. Returns the shared counter of the event's key, or `None` if an
@@ -132,24 +132,24 @@ impl Clients {
         let own = begun.value_at_or_overflow(slot, owned);
         if is_entered {
             if slot.is_some() && rows.contains(name.row_key, &row_key) {
-                own.count_at_home(EventsBeforeEnd::end);
+                own.count_in_table(EventsBeforeEnd::end);
             }
             let is_new = client.row_names.insert_hash(stable_hash(&(name.product, name.row_key)));
             self.added += usize::from(is_new && client_slot.is_some() && !client.row_names.count().1);
         }
-        own.count_at_home(count);
-        (client_slot.is_some() && product_slot.is_some() && slot.is_some()).then(|| own.remembered())
+        own.count_in_table(count);
+        (client_slot.is_some() && product_slot.is_some() && slot.is_some()).then(|| own.new_handle())
     }
 
     /// Records a duplicate of a counted event. The duplicate does not count, but it may become an exemplar. Otherwise
     /// the exemplars would depend on which of the duplicates came first.
-    pub fn observe_copy(&mut self, request: &Request<'_>) {
+    pub fn observe_duplicate(&mut self, request: &Request<'_>) {
         if request.is_before_end() {
             self.begin(request, RowHash::before_end(request), |begun| begun.show(request));
             return;
         }
         let (row, ..) = self.row(request, RowHash::new(request));
-        row.count_at_home(|row| row.show(request));
+        row.count_in_table(|row| row.show(request));
     }
 
     /// Records a namespace for the client of a request.
@@ -172,7 +172,7 @@ impl Clients {
         if slot.is_none() || rows.len() != before {
             // The new row has its own exemplars, so the events before the end with the same key need none.
             if let Some(begun) = begun.get_mut(name.row_key, &row_key) {
-                begun.count_at_home(EventsBeforeEnd::end);
+                begun.count_in_table(EventsBeforeEnd::end);
             }
             let is_new = client.row_names.insert_hash(stable_hash(&(name.product, name.row_key)));
             self.added += usize::from(is_new && client_slot.is_some() && !client.row_names.count().1);
@@ -183,8 +183,8 @@ impl Clients {
 
     /// Inserts the client and the product of a request. Returns their slots; `None` for an evicted client or product.
     fn enter(&mut self, request: &Request<'_>, name: RowHash) -> (Option<SlotIndex>, Option<SlotIndex>) {
-        let asker = request.client;
-        let key = asker.client_ref();
+        let identity = request.client;
+        let key = identity.client_ref();
         let client_slot = self.by_key.find_or_insert(
             name.client,
             &key,
@@ -197,13 +197,13 @@ impl Clients {
             },
         );
         let client = self.by_key.value_at(client_slot);
-        if let Some(node) = asker.node() {
-            client.nodes.insert_of(asker.node_hash, node);
+        if let Some(node) = identity.node() {
+            client.nodes.insert_of(identity.node_hash, node);
         }
-        if let Some(pod) = asker.pod().filter(|pod| client.pods.insert_of(asker.pod_hash, pod)) {
+        if let Some(pod) = identity.pod().filter(|pod| client.pods.insert_of(identity.pod_hash, pod)) {
             client.workloads.insert(pod_name::workload(pod));
         }
-        let product = asker.product();
+        let product = identity.product();
         let product_rank = || match product.form {
             AgentForm::Known => 0,
             AgentForm::Versioned => 1,
@@ -211,7 +211,7 @@ impl Clients {
         };
         let product_slot =
             client.products.find_or_insert(name.product, product.name, product_rank, || product.name.into());
-        client.products.value_at(product_slot).note_agent(asker.user_agent(), asker.agent_hash);
+        client.products.value_at(product_slot).note_agent(identity.user_agent(), identity.agent_hash);
         (client_slot, product_slot)
     }
 
@@ -220,13 +220,13 @@ impl Clients {
         if additions.is_empty() {
             return;
         }
-        for (key, client) in self.by_key.kept_mut() {
+        for (key, client) in self.by_key.entries_mut() {
             let client_hash = stable_hash(key);
-            for (name, product) in client.products.kept_mut() {
-                for (row_key, row) in product.rows.kept_mut() {
+            for (name, product) in client.products.entries_mut() {
+                for (row_key, row) in product.rows.entries_mut() {
                     let (product, row_key) = (stable_hash(name), row_key.stable_hash());
                     let name = RowHash { client: client_hash, product, row_key };
-                    row.count_at_home(|row| additions.give(stable_hash(&name), row));
+                    row.count_in_table(|row| additions.add_to_row(stable_hash(&name), row));
                 }
             }
         }
@@ -242,8 +242,8 @@ impl Clients {
     pub fn each_row(&mut self, mut show: impl FnMut(&RowKey, &Row)) {
         for client in self.each_client() {
             for product in client.products.values_mut() {
-                for (row_key, row) in product.rows.kept_mut() {
-                    row.count_at_home(|row| show(row_key, row));
+                for (row_key, row) in product.rows.entries_mut() {
+                    row.count_in_table(|row| show(row_key, row));
                 }
             }
         }
@@ -253,8 +253,8 @@ impl Clients {
     pub fn each_received(&mut self, mut show: impl FnMut(&RowKey, u64)) {
         for client in self.each_client() {
             for product in client.products.values_mut() {
-                for (row_key, begun) in product.begun.kept_mut() {
-                    begun.count_at_home(|begun| show(row_key, begun.received()));
+                for (row_key, begun) in product.begun.entries_mut() {
+                    begun.count_in_table(|begun| show(row_key, begun.received()));
                 }
             }
         }
@@ -272,9 +272,9 @@ impl Clients {
         self.by_key.into_parts()
     }
 
-    pub fn kept(&mut self) -> impl Iterator<Item = (&ClientKey, &Client)> {
+    pub fn entries(&mut self) -> impl Iterator<Item = (&ClientKey, &Client)> {
         self.evict_rows();
-        self.by_key.kept()
+        self.by_key.entries()
     }
 }
 

@@ -9,7 +9,7 @@ use crate::requests::{Request, stable_hash};
 
 /// Cache sizes, in entries. Each is a power of two.
 const ROWS: usize = 1 << 14;
-const ASKERS: usize = 1 << 13;
+const CLIENTS: usize = 1 << 13;
 const NAMESPACES: usize = 1 << 11;
 
 /// Counts requests into the shared ledger through cached handles.
@@ -22,7 +22,7 @@ pub struct Counter<'c> {
     /// Like `rows`, for events before the end of their request.
     begun: Vec<Option<(RowHash, SharedRow<EventsBeforeEnd>)>>,
     /// Keys of clients whose node, pod and user agent are recorded already.
-    askers: Vec<u64>,
+    clients: Vec<u64>,
     /// Namespaces that are recorded already: hashes of the client and the namespace.
     namespaces: Vec<(u64, u64)>,
     /// The number of distinct objects that requests name, by namespace.
@@ -36,7 +36,7 @@ impl<'c> Counter<'c> {
             shared,
             rows: Vec::new(),
             begun: Vec::new(),
-            askers: Vec::new(),
+            clients: Vec::new(),
             namespaces: Vec::new(),
             objects: Namespaces::default(),
         }
@@ -50,10 +50,10 @@ impl<'c> Counter<'c> {
         }
         let name = RowHash::new(request);
         let row = place_of(name.hash(), ROWS);
-        if let Some(Some((own, known))) = self.rows.get(row)
+        if let Some(Some((own, handle))) = self.rows.get(row)
             && *own == name
             && self.is_noted(request)
-            && let Some(is_new_target) = known.count(|row| row.observe(request))
+            && let Some(is_new_target) = handle.count(|row| row.observe(request))
         {
             if is_new_target == Some(true) {
                 self.note_namespace(request);
@@ -65,42 +65,42 @@ impl<'c> Counter<'c> {
         let own = self.shared.clients.observe_in(request, name);
         self.rows.resize_with(ROWS, || None);
         self.rows[row] = own.map(|own| (name, own));
-        self.note_asker(request);
+        self.note_client(request);
         name
     }
 
     /// Counts a RequestReceived event and a later event of the same request. Returns the hash of the request's row.
-    pub fn observe_with(&mut self, arrival: &Request<'_>, request: &Request<'_>) -> RowHash {
-        self.begin(arrival, EventsBeforeEnd::add_of_ended);
+    pub fn observe_with(&mut self, received: &Request<'_>, request: &Request<'_>) -> RowHash {
+        self.begin(received, EventsBeforeEnd::add_of_ended);
         self.observe(request)
     }
 
     fn begin(&mut self, request: &Request<'_>, count: impl Fn(&mut EventsBeforeEnd)) {
         let name = RowHash::before_end(request);
         let place = place_of(name.hash(), ROWS);
-        if let Some(Some((own, known))) = self.begun.get(place)
+        if let Some(Some((own, handle))) = self.begun.get(place)
             && *own == name
             && self.is_noted(request)
-            && known.count(&count).is_some()
+            && handle.count(&count).is_some()
         {
             return;
         }
         let own = self.shared.clients.begin(request, name, count);
         self.begun.resize_with(ROWS, || None);
         self.begun[place] = own.map(|own| (name, own));
-        self.note_asker(request);
+        self.note_client(request);
     }
 
     /// Whether the client's node, pod and user agent are recorded already.
     fn is_noted(&self, request: &Request<'_>) -> bool {
-        let asker = request.client_key();
-        self.askers.get(place_of(asker, ASKERS)) == Some(&asker)
+        let client = request.client_key();
+        self.clients.get(place_of(client, CLIENTS)) == Some(&client)
     }
 
-    fn note_asker(&mut self, request: &Request<'_>) {
-        self.askers.resize(ASKERS, 0);
-        let asker = request.client_key();
-        self.askers[place_of(asker, ASKERS)] = asker;
+    fn note_client(&mut self, request: &Request<'_>) {
+        self.clients.resize(CLIENTS, 0);
+        let client = request.client_key();
+        self.clients[place_of(client, CLIENTS)] = client;
     }
 
     #[must_use]
@@ -109,8 +109,8 @@ impl<'c> Counter<'c> {
     }
 
     /// Records a duplicate of a counted event. The duplicate does not count, but it may become an exemplar.
-    pub fn observe_copy(&self, request: &Request<'_>) {
-        self.shared.clients.observe_copy(request);
+    pub fn observe_duplicate(&self, request: &Request<'_>) {
+        self.shared.clients.observe_duplicate(request);
     }
 
     /// Adds the request to the history of its instance, for patterns over time.
@@ -122,9 +122,9 @@ impl<'c> Counter<'c> {
         let Some(namespace) = namespace_of(request) else { return };
         let noted = (request.client.client_hash, stable_hash(namespace));
         self.namespaces.resize(NAMESPACES, (0, 0));
-        let known = &mut self.namespaces[place_of(noted.0 ^ noted.1, NAMESPACES)];
-        if *known != noted {
-            *known = noted;
+        let cached = &mut self.namespaces[place_of(noted.0 ^ noted.1, NAMESPACES)];
+        if *cached != noted {
+            *cached = noted;
             self.shared.clients.note_namespace(request, namespace);
         }
     }

@@ -207,8 +207,8 @@ impl Deduplicator {
 
     /// Records an event that can have any of several keys. Returns false if one of them is recorded already. Otherwise
     /// records the first key.
-    pub fn insert_one_of(&self, known: [EventKey; 3]) -> bool {
-        let [own, others @ ..] = known;
+    pub fn insert_one_of(&self, keys: [EventKey; 3]) -> bool {
+        let [own, others @ ..] = keys;
         !others.iter().any(|other| self.contains(*other)) && self.insert(own)
     }
 
@@ -310,40 +310,38 @@ mod tests {
     fn late_events_are_distinguished_from_duplicates() {
         let dedup = Deduplicator::new(Dedup::Auto);
         // Half of the events come much later than the others of their second. Then all events come a second time.
-        let known = |n: u64| (spread(n), 100_000 * n.cast_signed());
-        assert!((0..40_000).step_by(2).all(|n| dedup.insert(known(n))));
-        assert!((0..40_000).skip(1).step_by(2).all(|n| dedup.insert(known(n))));
+        let key = |n: u64| (spread(n), 100_000 * n.cast_signed());
+        assert!((0..40_000).step_by(2).all(|n| dedup.insert(key(n))));
+        assert!((0..40_000).skip(1).step_by(2).all(|n| dedup.insert(key(n))));
         let closed = |shard: MutexGuard<'_, DedupShard>| {
             shard.tables.values().filter(|table| matches!(table, SlotTable::Closed(..))).count()
         };
         assert!(dedup.shards.lock_each().map(closed).sum::<usize>() > 100);
-        assert!((0..40_000).all(|n| !dedup.insert(known(n))));
+        assert!((0..40_000).all(|n| !dedup.insert(key(n))));
     }
 
     #[test]
     fn many_late_events_are_recorded() {
         let dedup = Deduplicator::new(Dedup::Exact);
-        let known = |n: u64| (spread(n), 1 + 10 * SLOT * (n.cast_signed() % 100));
-        assert!((0..5_000).all(|n| dedup.insert(known(n))));
+        let key = |n: u64| (spread(n), 1 + 10 * SLOT * (n.cast_signed() % 100));
+        assert!((0..5_000).all(|n| dedup.insert(key(n))));
         // All events belong to the first slot, whose table is closed.
         let late = |n: u64| (spread(n), 1);
         assert!((5_000..20_000).all(|n| dedup.insert(late(n))));
-        assert!(
-            (0..5_000).all(|n| !dedup.insert(known(n))) && (5_000..20_000).all(|n| !dedup.insert(late(n)))
-        );
+        assert!((0..5_000).all(|n| !dedup.insert(key(n))) && (5_000..20_000).all(|n| !dedup.insert(late(n))));
     }
 
     #[test]
     fn last_events_stay_in_the_window() {
         let (bounded, exact) = (Deduplicator::new(Dedup::Auto), Deduplicator::new(Dedup::Exact));
         let many = 3 * Deduplicator::WINDOW as u64;
-        let known = |n: u64| (spread(n), 1_000 * n.cast_signed());
+        let key = |n: u64| (spread(n), 1_000 * n.cast_signed());
         for n in 0..many {
-            assert!(bounded.insert(known(n)) && exact.insert(known(n)));
+            assert!(bounded.insert(key(n)) && exact.insert(key(n)));
         }
         let window = Deduplicator::WINDOW as u64 * 9 / 10;
-        assert!((many - window..many).all(|n| !bounded.insert(known(n))));
-        assert!(bounded.insert(known(0)) && !exact.insert(known(0)));
+        assert!((many - window..many).all(|n| !bounded.insert(key(n))));
+        assert!(bounded.insert(key(0)) && !exact.insert(key(0)));
         let held: usize = bounded.shards.lock_each().map(|shard| shard.events).sum();
         assert!(held <= Deduplicator::WINDOW);
     }
@@ -361,11 +359,11 @@ mod tests {
     #[test]
     fn one_known_key_of_several_marks_a_duplicate() {
         let dedup = Deduplicator::new(Dedup::Auto);
-        let known = |n: u64, at| (spread(n), at);
-        assert!(dedup.insert_one_of([known(1, 10), known(2, 20), known(3, 30)]));
-        assert!(!dedup.insert_one_of([known(4, 40), known(1, 10), known(5, 50)]));
+        let key = |n: u64, at| (spread(n), at);
+        assert!(dedup.insert_one_of([key(1, 10), key(2, 20), key(3, 30)]));
+        assert!(!dedup.insert_one_of([key(4, 40), key(1, 10), key(5, 50)]));
         assert!(
-            dedup.insert_one_of([known(6, 60), known(4, 40), known(5, 50)]),
+            dedup.insert_one_of([key(6, 60), key(4, 40), key(5, 50)]),
             "what was there before is not noted by another name"
         );
     }

@@ -84,7 +84,7 @@ fn rank(micros: Option<u64>, received: Option<i64>) -> Rank {
 /// The costliest requests of a row, in descending order of cost.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Exemplars {
-    kept: Vec<Exemplar>,
+    costliest: Vec<Exemplar>,
     /// The rank of the last exemplar, once the list is full. It is a separate field, so that most requests are rejected
     /// without reading a text.
     cutoff: Option<Rank>,
@@ -99,7 +99,7 @@ impl Exemplars {
             Ordering::Less => true,
             Ordering::Greater => false,
             Ordering::Equal => {
-                self.kept.last().is_none_or(|last| prefix(audit_id, MAX_AUDIT_ID) <= last.audit_id())
+                self.costliest.last().is_none_or(|last| prefix(audit_id, MAX_AUDIT_ID) <= last.audit_id())
             }
         }
     }
@@ -114,31 +114,31 @@ impl Exemplars {
 
     /// Adds an exemplar if it is one of the costliest. Of several duplicates, the first one in the total order stays.
     pub fn offer(&mut self, exemplar: Exemplar) {
-        if let Some(at) = self.kept.iter().position(|own| own.is_copy(&exemplar)) {
-            if self.kept[at].order() <= exemplar.order() {
+        if let Some(at) = self.costliest.iter().position(|own| own.is_copy(&exemplar)) {
+            if self.costliest[at].order() <= exemplar.order() {
                 return;
             }
-            self.kept.remove(at);
+            self.costliest.remove(at);
         }
-        let at = self.kept.partition_point(|own| own.order() < exemplar.order());
+        let at = self.costliest.partition_point(|own| own.order() < exemplar.order());
         if at < MAX_EXEMPLARS {
-            self.kept.truncate(MAX_EXEMPLARS - 1);
-            self.kept.reserve_exact(1);
-            self.kept.insert(at, exemplar);
-            self.cutoff = self.kept.get(MAX_EXEMPLARS - 1).map(Exemplar::rank);
+            self.costliest.truncate(MAX_EXEMPLARS - 1);
+            self.costliest.reserve_exact(1);
+            self.costliest.insert(at, exemplar);
+            self.cutoff = self.costliest.get(MAX_EXEMPLARS - 1).map(Exemplar::rank);
         }
     }
 
     /// The exemplars in descending order of cost.
     #[must_use]
     pub fn as_slice(&self) -> &[Exemplar] {
-        &self.kept
+        &self.costliest
     }
 }
 
 impl Merge for Exemplars {
     fn merge(&mut self, other: Self) {
-        for exemplar in other.kept {
+        for exemplar in other.costliest {
             self.offer(exemplar);
         }
     }

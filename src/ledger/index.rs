@@ -80,8 +80,8 @@ impl Index {
 
     /// Records in which row a request was counted.
     pub fn note(&self, request: u64, row: u64, result: RequestResult, is_access: bool) {
-        let is_asked = (self.all && !is_access) || self.wanted.contains(&request);
-        if !is_asked {
+        let is_wanted = (self.all && !is_access) || self.wanted.contains(&request);
+        if !is_wanted {
             return;
         }
         let mut shard = self.shards.lock_for(request);
@@ -155,7 +155,7 @@ impl Additions {
     }
 
     /// Moves the facts about the row with this hash into `row`.
-    pub fn give(&mut self, hash: u64, row: &mut Row) {
+    pub fn add_to_row(&mut self, hash: u64, row: &mut Row) {
         if let Some((flows, items)) = self.rows.remove(&hash) {
             row.add_facts(flows, items);
         }
@@ -217,8 +217,8 @@ mod tests {
         let mut additions = Additions::default();
         additions.items(5, 40);
         let (mut own, mut other) = (Row::default(), Row::default());
-        additions.give(5, &mut own);
-        additions.give(6, &mut other);
+        additions.add_to_row(5, &mut own);
+        additions.add_to_row(6, &mut other);
         assert_eq!((own.rare().items.max, other.rare().items.max), (40, 0));
         assert!(additions.is_empty());
     }

@@ -8,7 +8,7 @@ use crate::input::block::Damage;
 use crate::k8s::Stage;
 
 /// The maximum number of positions that are kept for each reason.
-pub const KEPT_PLACES: usize = 5;
+pub const MAX_POSITIONS: usize = 5;
 
 /// The position of a skipped record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -96,7 +96,7 @@ pub struct SourceCounts {
     pub foreign: BTreeMap<Foreign, u64>,
     pub skipped: BTreeMap<SkipReason, u64>,
     /// Events by the envelopes around them.
-    pub forms: BTreeMap<Layers, u64>,
+    pub by_layers: BTreeMap<Layers, u64>,
     /// How the source is split into records.
     pub framing: &'static str,
     /// Events in the log category of Azure that excludes read requests.
@@ -107,7 +107,7 @@ impl SourceCounts {
     pub fn event(&mut self, stage: Stage, layers: Layers, totals: &mut InputCounts) {
         self.events += 1;
         totals.events[stage as usize] += 1;
-        *self.forms.entry(layers.shortened()).or_default() += 1;
+        *self.by_layers.entry(layers.shortened()).or_default() += 1;
     }
 
     pub fn foreign(&mut self, kind: Foreign, totals: &mut InputCounts) {
@@ -120,7 +120,7 @@ impl SourceCounts {
         *totals.foreign.entry(kind).or_default() += times;
     }
 
-    /// Counts `times` skipped entries and their bytes, without positions. Call it only if [`KEPT_PLACES`] other entries
+    /// Counts `times` skipped entries and their bytes, without positions. Call it only if [`MAX_POSITIONS`] other entries
     /// with this reason are counted already.
     pub fn skip_times(&mut self, reason: SkipReason, times: u64, unread: u64, totals: &mut InputCounts) {
         if times > 0 {
@@ -171,8 +171,8 @@ impl Merge for SourceCounts {
         for (reason, count) in other.skipped {
             *self.skipped.entry(reason).or_default() += count;
         }
-        for (layers, events) in other.forms {
-            *self.forms.entry(layers).or_default() += events;
+        for (layers, events) in other.by_layers {
+            *self.by_layers.entry(layers).or_default() += events;
         }
         self.framing = self.framing.max(other.framing);
         self.without_reads += other.without_reads;
@@ -237,9 +237,9 @@ pub fn widened(span: Option<(i64, i64)>, micros: i64) -> Option<(i64, i64)> {
 }
 
 fn keep<T: Ord>(places: &mut BTreeSet<T>, at: T) {
-    if places.len() < KEPT_PLACES || places.last().is_some_and(|last| at < *last) {
+    if places.len() < MAX_POSITIONS || places.last().is_some_and(|last| at < *last) {
         places.insert(at);
-        if places.len() > KEPT_PLACES {
+        if places.len() > MAX_POSITIONS {
             places.pop_last();
         }
     }

@@ -311,10 +311,10 @@ impl InstanceHistories {
         histories.sort_unstable_by_key(|(key, history)| (history.client, history.product, *key));
         let histories: Vec<InstanceHistory> = histories.into_iter().map(|(_, history)| history).collect();
         for history in &histories {
-            let kept = history.ended();
-            followed.requests += kept;
-            followed.left_out += history.seen - kept;
-            if history.seen > kept {
+            let ended = history.ended();
+            followed.requests += ended;
+            followed.left_out += history.seen - ended;
+            if history.seen > ended {
                 followed.of_each = Some(self.bounds.each(self.step) as u64);
             }
         }

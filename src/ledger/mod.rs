@@ -54,7 +54,7 @@ pub use etcd_versions::EtcdVersions;
 pub use exemplar::{Exemplar, Exemplars};
 pub use histogram::Histogram;
 pub use index::{Additions, Index, RequestResult};
-pub use input::{InputCounts, KEPT_PLACES, SkipAt, SourceCounts, UnreadAt};
+pub use input::{InputCounts, MAX_POSITIONS, SkipAt, SourceCounts, UnreadAt};
 pub use instance_histories::{Followed, HistoriesByKind, InstanceHistory};
 pub use merge::Merge;
 pub use namespaces::{NamespacePart, NamespaceWeights, Namespaces};

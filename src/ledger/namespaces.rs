@@ -110,7 +110,7 @@ impl Merge for Namespace {
 /// sampling, as in [`Targets`]).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Names {
-    kept: SmallVec<[u32; 2]>,
+    hashes: SmallVec<[u32; 2]>,
     sampled: u32,
 }
 
@@ -119,16 +119,16 @@ impl Names {
         if hash.leading_zeros() < self.sampled {
             return;
         }
-        let Err(at) = self.kept.binary_search(&hash) else { return };
-        self.kept.insert(at, hash);
-        while self.kept.len() > MAX_NAMES {
+        let Err(at) = self.hashes.binary_search(&hash) else { return };
+        self.hashes.insert(at, hash);
+        while self.hashes.len() > MAX_NAMES {
             self.sampled += 1;
-            self.kept.retain(|hash| hash.leading_zeros() >= self.sampled);
+            self.hashes.retain(|hash| hash.leading_zeros() >= self.sampled);
         }
     }
 
     fn distinct(&self) -> u64 {
-        (self.kept.len() as u64) << self.sampled
+        (self.hashes.len() as u64) << self.sampled
     }
 }
 
@@ -136,9 +136,9 @@ impl Merge for Names {
     fn merge(&mut self, other: Self) {
         if other.sampled > self.sampled {
             self.sampled = other.sampled;
-            self.kept.retain(|hash| hash.leading_zeros() >= other.sampled);
+            self.hashes.retain(|hash| hash.leading_zeros() >= other.sampled);
         }
-        other.kept.into_iter().for_each(|hash| self.insert(hash));
+        other.hashes.into_iter().for_each(|hash| self.insert(hash));
     }
 }
 

@@ -155,14 +155,14 @@ mod tests {
 
     /// Builds the state from events: even numbers are starts, odd numbers are ends. IDs repeat.
     fn tracker(events: &[u32]) -> OpenLongRunning {
-        let mut live = OpenLongRunning::default();
+        let mut open_requests = OpenLongRunning::default();
         for event in events {
             let id = stable_hash(&(event / 2));
             let (starts, minute) = if event % 2 == 0 { (1, event / 2) } else { (-1, u32::MAX) };
-            live.begun += u64::from(starts > 0);
-            live.note(id, Unpaired { starts, minute });
+            open_requests.begun += u64::from(starts > 0);
+            open_requests.note(id, Unpaired { starts, minute });
         }
-        live
+        open_requests
     }
 
     proptest! {
@@ -175,21 +175,21 @@ mod tests {
             for event in &events {
                 *naive.entry(event / 2).or_default() += if event % 2 == 0 { 1 } else { -1 };
             }
-            let whole = tracker(&events);
+            let all_events = tracker(&events);
             naive.retain(|_, starts| *starts > 0);
             let open: Vec<(u32, u64)> =
                 naive.into_iter().map(|(minute, starts)| (minute, starts.unsigned_abs())).collect();
-            prop_assert_eq!(whole.open(), open.iter().map(|(_, requests)| requests).sum::<u64>());
-            let mut minutes: Vec<(u32, u64)> = whole.open_ones().collect();
+            prop_assert_eq!(all_events.open(), open.iter().map(|(_, requests)| requests).sum::<u64>());
+            let mut minutes: Vec<(u32, u64)> = all_events.open_ones().collect();
             minutes.sort_unstable();
             prop_assert_eq!(minutes, open);
             let mut backwards = events.clone();
             backwards.reverse();
-            prop_assert_eq!(tracker(&backwards).open(), whole.open());
+            prop_assert_eq!(tracker(&backwards).open(), all_events.open());
             let (left, right) = events.split_at(cut.min(events.len()));
             let mut merged = tracker(right);
             merged.merge(tracker(left));
-            prop_assert_eq!((merged.open(), merged.ended), (whole.open(), whole.ended));
+            prop_assert_eq!((merged.open(), merged.ended), (all_events.open(), all_events.ended));
         }
     }
 
@@ -201,27 +201,27 @@ mod tests {
         let mut events: Vec<(u32, u32)> = starts.chain(ends).collect();
         events.sort_unstable();
         let events: Vec<u32> = events.into_iter().map(|(_, event)| event).collect();
-        let live = tracker(&events[..events.len() - 7]);
-        assert_eq!((live.open(), live.sampled), (7, 0));
-        assert!(live.unpaired.capacity() < 5_000);
+        let open_requests = tracker(&events[..events.len() - 7]);
+        assert_eq!((open_requests.open(), open_requests.sampled), (7, 0));
+        assert!(open_requests.unpaired.capacity() < 5_000);
     }
 
     #[test]
     fn ends_without_starts_leave_no_request_open() {
         let ends: Vec<u32> = (0..100_000).map(|n| 2 * n + 1).collect();
-        let live = tracker(&ends);
-        assert_eq!(live.open(), 0);
-        assert!(live.unpaired.len() <= MAX_ENDED);
+        let open_requests = tracker(&ends);
+        assert_eq!(open_requests.open(), 0);
+        assert!(open_requests.unpaired.len() <= MAX_ENDED);
     }
 
     #[test]
     fn open_requests_never_exceed_starts() {
         let one = |minute| (u64::from(minute), Unpaired { starts: 1, minute });
         let unpaired = [one(7), one(8)].into_iter().collect();
-        let live = OpenLongRunning { sampled: 20, begun: 3, unpaired, ended: 0 };
-        assert_eq!(live.open(), 3);
+        let open_requests = OpenLongRunning { sampled: 20, begun: 3, unpaired, ended: 0 };
+        assert_eq!(open_requests.open(), 3);
         let mut timeline = Timeline::default();
-        live.add_open_to(&mut timeline);
+        open_requests.add_open_to(&mut timeline);
         let minute = |minute: i64| minute * MINUTE;
         assert_eq!(timeline.windows().counts, [(minute(7), 2), (minute(8), 1)]);
     }

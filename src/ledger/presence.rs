@@ -84,14 +84,14 @@ impl Presence {
         if own.1 <= other.0 {
             return (own.0 < other.1).then_some(Change { from: other.0, until: other.0 });
         }
-        let (both, whole) = (own.1.abs_diff(other.0), own.0.abs_diff(other.1));
+        let (both, total) = (own.1.abs_diff(other.0), own.0.abs_diff(other.1));
         let gradual = |most: u64| {
             let is_change = own.0 < other.0 && own.1 < other.1 && both <= most;
             is_change.then(|| Change { from: other.0, until: own.1.saturating_add(1) })
         };
         // A single late record can cause a long overlap. So first try a short overlap, then a cut without an overlap,
         // then a longer overlap.
-        gradual(whole / 4).or_else(|| self.cut(later)).or_else(|| gradual(whole / 2))
+        gradual(total / 4).or_else(|| self.cut(later)).or_else(|| gradual(total / 2))
     }
 
     /// Returns a change without an overlap. Almost all slots of this version must be before the change, and almost

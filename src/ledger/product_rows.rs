@@ -32,29 +32,29 @@ impl ProductRows {
             });
         };
         by_requests(&mut rows);
-        let mut by_shape: HashMap<u64, Vec<usize>, FxBuildHasher> = HashMap::default();
+        let mut by_key: HashMap<u64, Vec<usize>, FxBuildHasher> = HashMap::default();
         for (at, (row_key, _)) in rows.iter().enumerate() {
-            by_shape.entry(begun_hash(row_key)).or_default().push(at);
+            by_key.entry(begun_hash(row_key)).or_default().push(at);
         }
-        let (begun, rest_begun) = begun.into_parts();
-        let known = rows.len();
+        let (begun, begun_overflow) = begun.into_parts();
+        let with_requests = rows.len();
         for (row_key, begun) in begun {
             let begun = begun.into_inner();
             let hash = begun_hash(&row_key);
-            let folded = || by_shape.get(&begun_hash(&row_key.without_names()));
-            match (by_shape.get(&hash).or_else(folded), &mut overflow) {
-                (Some(of_shape), _) => begun.give(&mut rows[..known], of_shape),
+            let folded = || by_key.get(&begun_hash(&row_key.without_names()));
+            match (by_key.get(&hash).or_else(folded), &mut overflow) {
+                (Some(with_key), _) => begun.distribute(&mut rows[..with_requests], with_key),
                 // The ended requests with this key may be in the overflow row.
-                (None, Some(overflow)) => begun.give_to(overflow),
+                (None, Some(overflow)) => begun.add_to_row(overflow),
                 (None, None) => rows.push((row_key, begun.into_row())),
             }
         }
-        if let Some(begun) = rest_begun {
+        if let Some(begun) = begun_overflow {
             let (begun, overflow) = (begun.into_inner(), overflow.get_or_insert_default());
             if received_only {
                 overflow.merge(begun.into_row());
             } else {
-                begun.give_to(overflow);
+                begun.add_to_row(overflow);
             }
         }
         by_requests(&mut rows);

@@ -35,7 +35,7 @@ pub struct Row {
     failed_at: Option<Box<[Timeline; 2]>>,
     /// Receive times of RequestReceived events. They are kept until a request of the row ends, because a log may
     /// contain no other events.
-    arrivals: Option<Box<Timeline>>,
+    received_times: Option<Box<Timeline>>,
     /// Receive times of the first and last event, in microseconds since 1970.
     pub span: Option<(i64, i64)>,
     pub exemplars: Exemplars,
@@ -86,7 +86,7 @@ impl Row {
             self.span = Some((first.min(received), last.max(received)));
         }
         match request.stage {
-            Stage::RequestReceived => self.arrive(request),
+            Stage::RequestReceived => self.count_received(request),
             Stage::ResponseStarted if request.is_unauthenticated() => is_new_target = Some(self.end(request)),
             // Not counted here, because the ResponseComplete event of the request counts it.
             Stage::ResponseStarted if !request.spec.long_running => {}
@@ -128,16 +128,16 @@ impl Row {
         rare.items.merge(items);
     }
 
-    fn arrive(&mut self, request: &Request<'_>) {
+    fn count_received(&mut self, request: &Request<'_>) {
         self.received += 1;
         if let Some(received) = request.received.filter(|_| self.ended == 0) {
-            self.arrivals.get_or_insert_default().record(received);
+            self.received_times.get_or_insert_default().record(received);
         }
     }
 
     fn end(&mut self, request: &Request<'_>) -> bool {
         self.ended += 1;
-        self.arrivals = None;
+        self.received_times = None;
         self.panics += u64::from(request.stage == Stage::Panic);
         self.statuses.record(request.status);
         if request.spec.long_running {
@@ -169,8 +169,8 @@ impl Row {
     pub fn settle(&mut self) {
         self.timeline.settle();
         self.latency.settle();
-        if let Some(arrivals) = &mut self.arrivals {
-            arrivals.settle();
+        if let Some(received_times) = &mut self.received_times {
+            received_times.settle();
         }
     }
 
@@ -194,17 +194,17 @@ impl Row {
     /// The number of long-running requests without an end.
     #[must_use]
     pub fn open(&self) -> u64 {
-        self.open_long_running.as_ref().map_or(0, |live| live.open())
+        self.open_long_running.as_ref().map_or(0, |long_running| long_running.open())
     }
 
     /// Receive times of the requests that [`Row::requests`] counts.
     #[must_use]
     pub fn times(&self, received_only: bool) -> Cow<'_, Timeline> {
         if received_only {
-            return self.arrivals.as_deref().map_or_else(Cow::default, Cow::Borrowed);
+            return self.received_times.as_deref().map_or_else(Cow::default, Cow::Borrowed);
         }
         match &self.open_long_running {
-            Some(live) if live.open() > 0 => Cow::Owned(self.whole_timeline()),
+            Some(long_running) if long_running.open() > 0 => Cow::Owned(self.whole_timeline()),
             _ => Cow::Borrowed(&self.timeline),
         }
     }
@@ -213,11 +213,14 @@ impl Row {
     #[must_use]
     pub fn take_times(&mut self, received_only: bool) -> Timeline {
         if received_only {
-            return self.arrivals.take().map_or_else(Timeline::default, |arrivals| *arrivals);
+            return self
+                .received_times
+                .take()
+                .map_or_else(Timeline::default, |received_times| *received_times);
         }
         let mut timeline = std::mem::take(&mut self.timeline);
-        if let Some(live) = &self.open_long_running {
-            live.add_open_to(&mut timeline);
+        if let Some(long_running) = &self.open_long_running {
+            long_running.add_open_to(&mut timeline);
         }
         timeline
     }
@@ -238,8 +241,8 @@ impl Row {
     #[must_use]
     pub fn whole_timeline(&self) -> Timeline {
         let mut timeline = self.timeline.clone();
-        if let Some(live) = &self.open_long_running {
-            live.add_open_to(&mut timeline);
+        if let Some(long_running) = &self.open_long_running {
+            long_running.add_open_to(&mut timeline);
         }
         timeline
     }
@@ -257,8 +260,8 @@ impl Merge for Row {
         self.received += other.received;
         self.ended += other.ended;
         self.panics += other.panics;
-        if let Some(live) = other.open_long_running {
-            self.open_long_running.get_or_insert_default().merge(*live);
+        if let Some(long_running) = other.open_long_running {
+            self.open_long_running.get_or_insert_default().merge(*long_running);
         }
         self.statuses.merge(other.statuses);
         self.latency.merge(other.latency);
@@ -267,9 +270,9 @@ impl Merge for Row {
             let own = self.failed_at.get_or_insert_default();
             own.iter_mut().zip(*failed_at).for_each(|(own, other)| own.merge(other));
         }
-        match other.arrivals {
-            _ if self.ended > 0 => self.arrivals = None,
-            Some(arrivals) => self.arrivals.get_or_insert_default().merge(*arrivals),
+        match other.received_times {
+            _ if self.ended > 0 => self.received_times = None,
+            Some(received_times) => self.received_times.get_or_insert_default().merge(*received_times),
             None => {}
         }
         self.span = match (self.span, other.span) {

@@ -78,9 +78,9 @@ impl SharedClients {
         self.with_shard(request, |clients| clients.note_namespace(request, namespace));
     }
 
-    /// See [`Clients::observe_copy`].
-    pub fn observe_copy(&self, request: &Request<'_>) {
-        self.with_shard(request, |clients| clients.observe_copy(request));
+    /// See [`Clients::observe_duplicate`].
+    pub fn observe_duplicate(&self, request: &Request<'_>) {
+        self.with_shard(request, |clients| clients.observe_duplicate(request));
     }
 
     /// Removes and returns all clients.
@@ -259,9 +259,9 @@ mod tests {
             let products = products.chain(overflow.map(|overflow| (None, overflow)));
             (products.map(|(name, product)| (name, ended(product))).collect(), named)
         };
-        let (kept, overflow) = clients.into_parts();
-        let kept = kept.into_iter().map(|(key, client)| (Some(key.identity), counts(client)));
-        kept.chain(overflow.map(|overflow| (None, counts(overflow)))).collect()
+        let (clients, overflow) = clients.into_parts();
+        let clients = clients.into_iter().map(|(key, client)| (Some(key.identity), counts(client)));
+        clients.chain(overflow.map(|overflow| (None, counts(overflow)))).collect()
     }
 
     proptest! {

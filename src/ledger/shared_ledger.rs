@@ -22,7 +22,7 @@ impl SharedLedger {
     }
 
     /// Moves all counts to a ledger.
-    pub fn give(&self, ledger: &mut Ledger) {
+    pub fn move_to(&self, ledger: &mut Ledger) {
         ledger.clients.merge(self.clients.take());
         ledger.histories.merge(self.histories.take());
     }

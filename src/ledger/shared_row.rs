@@ -21,13 +21,13 @@ impl<T> SharedRow<T> {
     }
 
     /// Returns another handle to this row, for a worker's cache.
-    pub(super) fn remembered(&self) -> Self {
+    pub(super) fn new_handle(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 
     /// Makes all cached handles of the row yield `None`. The row itself moves to a new handle.
-    pub(super) fn leave(&mut self) {
-        *self = Self::new(self.taken());
+    pub(super) fn detach_handles(&mut self) {
+        *self = Self::new(self.take());
     }
 
     /// Counts through a cached handle. Returns `None` if the row was merged into another row.
@@ -36,16 +36,16 @@ impl<T> SharedRow<T> {
     }
 
     /// Counts through the handle in the table of rows. This handle always has its row.
-    pub(super) fn count_at_home<R>(&self, count: impl FnOnce(&mut T) -> R) -> R {
+    pub(super) fn count_in_table<R>(&self, count: impl FnOnce(&mut T) -> R) -> R {
         self.count(count).expect("only cached handles can be empty")
     }
 
     #[must_use]
     pub fn into_inner(self) -> T {
-        self.taken()
+        self.take()
     }
 
-    fn taken(&self) -> T {
+    fn take(&self) -> T {
         self.lock().take().expect("only cached handles can be empty")
     }
 
@@ -58,6 +58,6 @@ impl<T: Merge> Merge for SharedRow<T> {
     fn merge(&mut self, other: Self) {
         // Hold only one lock at a time. Otherwise two workers that merge each other's rows could deadlock.
         let other = other.into_inner();
-        self.count_at_home(|row| row.merge(other));
+        self.count_in_table(|row| row.merge(other));
     }
 }

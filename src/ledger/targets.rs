@@ -116,8 +116,8 @@ impl Targets {
     #[must_use]
     pub fn shared_with(&self, other: &Self) -> (u64, u64) {
         let sampled = self.sampled.max(other.sampled);
-        let kept = self.counted.iter().filter(|(hash, _)| hash.leading_zeros() >= sampled);
-        let shared = kept.filter_map(|(hash, _)| {
+        let in_sample = self.counted.iter().filter(|(hash, _)| hash.leading_zeros() >= sampled);
+        let shared = in_sample.filter_map(|(hash, _)| {
             let at = other.counted.binary_search_by_key(hash, |(own, _)| *own).ok()?;
             Some(u64::from(other.counted[at].1))
         });

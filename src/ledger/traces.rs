@@ -45,7 +45,7 @@ struct Trace {
 #[derive(Debug, Clone)]
 struct Header {
     offset: u64,
-    about: About,
+    group: TraceGroup,
     request: Option<u64>,
     /// Total time according to the header, in microseconds. It is precise to the millisecond.
     total_micros: Option<u64>,
@@ -53,7 +53,7 @@ struct Header {
 
 /// The key by which the report groups traces.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct About {
+pub struct TraceGroup {
     /// The traced operation, such as `List` or `SerializeObject`.
     pub operation: CompactString,
     /// The target of the request, without an object name. `None` if the trace does not show the target.
@@ -64,8 +64,8 @@ pub struct About {
 
 /// A trace whose header was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Whole<'a> {
-    pub about: &'a About,
+pub struct AssembledTrace<'a> {
+    pub group: &'a TraceGroup,
     /// The hash that identifies the request in other logs. `None` if the trace has no audit ID.
     pub request: Option<u64>,
     /// The number of objects in the response.
@@ -77,8 +77,8 @@ pub struct Whole<'a> {
 impl Traces {
     pub fn observe(&mut self, place: SourcePosition, fragment: &TraceFragment<'_>) {
         let header = fragment.part == TracePart::Header;
-        let tells = header || fragment.part == TracePart::End || fragment.items.is_some();
-        if !tells || fragment.part == TracePart::Nested {
+        let is_relevant = header || fragment.part == TracePart::End || fragment.items.is_some();
+        if !is_relevant || fragment.part == TracePart::Nested {
             return;
         }
         let number = fragment.number.map_or(place.offset | NO_NUMBER, u64::from);
@@ -92,11 +92,11 @@ impl Traces {
     }
 
     /// Iterates over all traces with a header, in no order.
-    pub fn whole(&mut self) -> impl Iterator<Item = Whole<'_>> {
-        self.0.kept().filter_map(|(_, trace)| {
+    pub fn assembled(&mut self) -> impl Iterator<Item = AssembledTrace<'_>> {
+        self.0.entries().filter_map(|(_, trace)| {
             let header = trace.header.as_deref()?;
-            Some(Whole {
-                about: &header.about,
+            Some(AssembledTrace {
+                group: &header.group,
                 request: header.request,
                 items: trace.items,
                 micros: trace.end_micros.or(header.total_micros),
@@ -106,16 +106,16 @@ impl Traces {
 
     /// Iterates over the traces with an audit ID, in no order. A request may have several traces, such as `List` and
     /// `SerializeObject`.
-    pub fn by_audit_id(&mut self) -> impl Iterator<Item = Whole<'_>> {
-        self.whole().filter(|trace| trace.request.is_some())
+    pub fn by_audit_id(&mut self) -> impl Iterator<Item = AssembledTrace<'_>> {
+        self.assembled().filter(|trace| trace.request.is_some())
     }
 
-    /// The number of traces that are missing in [`Traces::whole`]. There were more than [`MAX_TRACES`] traces, or
+    /// The number of traces that are missing in [`Traces::assembled`]. There were more than [`MAX_TRACES`] traces, or
     /// another trace of the source has the same number.
     #[must_use]
     pub fn left_out(self) -> u64 {
-        let (kept, overflow) = self.0.into_parts();
-        let shadowed: u64 = kept.iter().map(|(_, trace)| trace.headers.saturating_sub(1)).sum();
+        let (entries, overflow) = self.0.into_parts();
+        let shadowed: u64 = entries.iter().map(|(_, trace)| trace.headers.saturating_sub(1)).sum();
         shadowed + overflow.map_or(0, |overflow| overflow.headers)
     }
 }
@@ -124,7 +124,7 @@ impl Header {
     fn new(offset: u64, fragment: &TraceFragment<'_>) -> Self {
         Self {
             offset,
-            about: About {
+            group: TraceGroup {
                 operation: prefix(&fragment.operation, MAX_TEXT).into(),
                 target: target(fragment),
                 product: AgentProduct::from_user_agent(&fragment.user_agent).name.into(),
@@ -196,8 +196,8 @@ mod tests {
     }
 
     fn seen(mut traces: Traces) -> (BTreeSet<String>, u64) {
-        let whole = traces.whole().map(|trace| format!("{trace:?}")).collect();
-        (whole, traces.left_out())
+        let assembled = traces.assembled().map(|trace| format!("{trace:?}")).collect();
+        (assembled, traces.left_out())
     }
 
     proptest! {
@@ -217,10 +217,10 @@ mod tests {
             let (left, right) = turned.split_at(if all.is_empty() { 0 } else { cut.index(all.len()) });
             let mut merged = fill(right);
             merged.merge(fill(left));
-            let (whole, left_out) = seen(merged);
-            prop_assert_eq!((&whole, left_out), (&seen(fill(&all)).0, seen(fill(&all)).1));
+            let (traces, left_out) = seen(merged);
+            prop_assert_eq!((&traces, left_out), (&seen(fill(&all)).0, seen(fill(&all)).1));
             let distinct: BTreeSet<_> = numbers.iter().collect();
-            prop_assert_eq!(whole.len(), distinct.len());
+            prop_assert_eq!(traces.len(), distinct.len());
             prop_assert_eq!(left_out, (numbers.len() - distinct.len()) as u64);
         }
     }
@@ -228,11 +228,11 @@ mod tests {
     #[test]
     fn a_trace_is_put_together() {
         let mut traces = fill(&lines(7).into_iter().enumerate().collect::<Vec<_>>());
-        let whole = traces.by_audit_id().next().expect("a trace");
-        assert!(whole.request.is_some());
-        assert_eq!((whole.items, whole.micros), (Some(7), Some(607_500)));
-        assert_eq!((&*whole.about.operation, &*whole.about.product), ("List", "kubectl"));
-        assert!(matches!(&whole.about.target, Some(Target::Resource { resource, .. }) if resource == "pods"));
+        let trace = traces.by_audit_id().next().expect("a trace");
+        assert!(trace.request.is_some());
+        assert_eq!((trace.items, trace.micros), (Some(7), Some(607_500)));
+        assert_eq!((&*trace.group.operation, &*trace.group.product), ("List", "kubectl"));
+        assert!(matches!(&trace.group.target, Some(Target::Resource { resource, .. }) if resource == "pods"));
     }
 
     #[test]
@@ -253,7 +253,7 @@ mod tests {
     fn without_a_number_or_a_header() {
         let old = r#"Trace "List *api.PodList" (started 2016-05-17 20:10:11 +0800 CST):"#.to_owned();
         let mut traces = fill(&[(0, old.clone()), (9, old), (20, lines(1)[1].clone())]);
-        assert_eq!(traces.whole().count(), 2);
+        assert_eq!(traces.assembled().count(), 2);
         assert_eq!(traces.by_audit_id().count(), 0);
     }
 }

@@ -123,8 +123,8 @@ impl Recent {
     #[allow(clippy::cast_possible_truncation, reason = "the upper bits choose a slot")]
     fn note(&mut self, key: EvidenceKey, at: Option<i64>) -> Option<(EvidenceKey, Presence)> {
         let slot = &mut self.0[(FxBuildHasher.hash_one(key) >> 58) as usize];
-        if let Some((known, presence)) = slot
-            && *known == key
+        if let Some((cached, presence)) = slot
+            && *cached == key
         {
             if let Some(at) = at {
                 presence.add(at);
@@ -254,7 +254,9 @@ impl VersionEvidence {
     /// The claims of kubelets, kube-proxies and unconfirmed clients: claim source, hash of the instance, source and
     /// version. An instance with several versions has several entries. Above the limit, this is a sample.
     pub fn instances(&mut self) -> impl Iterator<Item = (ClaimSource, u64, u32, KubeVersion)> {
-        self.instances.kept().map(|((instance, source, by, version), _)| (*by, *instance, *source, *version))
+        self.instances
+            .entries()
+            .map(|((instance, source, by, version), _)| (*by, *instance, *source, *version))
     }
 
     /// Returns all evidence in a fixed order, for comparisons.
@@ -338,8 +340,7 @@ impl ServerTimeline {
             }
         }
         let starts = |stated: &VersionStarts| {
-            let version_index =
-                |version: &TimelineVersion| versions.iter().position(|known| known == version);
+            let version_index = |version: &TimelineVersion| versions.iter().position(|own| own == version);
             let mut starts: Vec<(i64, u8)> = stated
                 .iter()
                 .filter_map(|(start, version)| Some((*start, u8::try_from(version_index(version)?).ok()?)))
@@ -398,8 +399,8 @@ mod tests {
             (2, vec![(i64::MIN, OLD.into()), (200, NEW.into())]),
             (4, vec![(i64::MIN, OLD.into())]),
         ]);
-        let whole = vec![(5, OLD.into()), (100, NEW.into())];
-        let timeline = ServerTimeline::new(&[OLD.into(), NEW.into()], &by_source, &whole);
+        let starts = vec![(5, OLD.into()), (100, NEW.into())];
+        let timeline = ServerTimeline::new(&[OLD.into(), NEW.into()], &by_source, &starts);
         let version =
             |source, at| timeline.versions[usize::from(timeline.version_index(source, Some(at)))].version;
         assert_eq!([version(1, 0), version(1, 99), version(1, 100)], [OLD, OLD, NEW]);

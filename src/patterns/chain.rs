@@ -23,13 +23,13 @@ pub struct TargetRead {
     /// When the last page ended, in microseconds since 1970.
     pub end: i64,
     /// A hash of the request shape of the first request.
-    pub ask: u32,
+    pub shape: u32,
     /// The response to the last page.
     pub response: ResponseClass,
     /// The number of pages; 1 without pagination.
     pub pages: u64,
     /// A hash of the request shape of the second page.
-    pub next_ask: Option<u32>,
+    pub next_shape: Option<u32>,
     /// True if a page got status 410, because its revision had expired.
     pub expired: bool,
     /// The number of pages at the newest revision. The server sends them if the LIST's own revision has expired.
@@ -39,7 +39,7 @@ pub struct TargetRead {
     /// True if the read is a LIST of a collection, not a GET of one object.
     pub is_list: bool,
     /// True if the first request has a limit.
-    pub asks_page: bool,
+    pub has_limit: bool,
     pub(super) revision: u32,
 }
 
@@ -61,7 +61,7 @@ pub fn reads(entries: &[HistoryEntry]) -> Vec<TargetRead> {
             read.end = read.end.max(entry.end());
             read.response = entry.response();
             read.expired |= entry.response() == ResponseClass::Expired;
-            read.next_ask = read.next_ask.or(Some(entry.ask));
+            read.next_shape = read.next_shape.or(Some(entry.shape));
             read.inconsistent += u64::from(entry.kind() == RequestKind::InconsistentPage);
             // The page after an inconsistent one has a new revision.
             read.revision = if entry.kind() == RequestKind::NextPage { entry.link } else { 0 };
@@ -69,15 +69,15 @@ pub fn reads(entries: &[HistoryEntry]) -> Vec<TargetRead> {
             reads.push(TargetRead {
                 at: entry.at(),
                 end: entry.end(),
-                ask: entry.ask,
+                shape: entry.shape,
                 response: entry.response(),
                 pages: 1,
-                next_ask: (!is_first).then_some(entry.ask),
+                next_shape: (!is_first).then_some(entry.shape),
                 expired: !is_first && entry.response() == ResponseClass::Expired,
                 inconsistent: u64::from(entry.kind() == RequestKind::InconsistentPage),
                 is_headless: !is_first,
                 is_list: entry.kind() != RequestKind::Get,
-                asks_page: !is_first || entry.asks_page(),
+                has_limit: !is_first || entry.has_limit(),
                 revision: if is_first { 0 } else { entry.link },
             });
         }
@@ -90,9 +90,9 @@ pub fn reads(entries: &[HistoryEntry]) -> Vec<TargetRead> {
 fn continued_read<'r>(reads: &'r mut [TargetRead], page: &HistoryEntry) -> Option<&'r mut TargetRead> {
     let newest = reads.len().saturating_sub(SEARCHED);
     let recent = &reads[newest..];
-    let may = |read: &TargetRead| read.asks_page && page.at() - read.end <= MAX_PAGE_PAUSE;
+    let may = |read: &TargetRead| read.has_limit && page.at() - read.end <= MAX_PAGE_PAUSE;
     let is_same = |read: &TargetRead| match page.kind() {
-        RequestKind::InconsistentPage => read.next_ask.is_some(),
+        RequestKind::InconsistentPage => read.next_shape.is_some(),
         _ => read.revision == page.link,
     };
     let same = recent.iter().rposition(|read| may(read) && is_same(read));
@@ -109,7 +109,7 @@ fn continued_read<'r>(reads: &'r mut [TargetRead], page: &HistoryEntry) -> Optio
 /// snapshot or etcd.
 pub(super) fn add(reads: &[TargetRead], rows: &mut ShapePatterns) {
     for (index, read) in reads.iter().enumerate() {
-        let Some(shape) = read.next_ask else { continue };
+        let Some(shape) = read.next_shape else { continue };
         let restarted = read.response == ResponseClass::Expired
             && reads.get(index + 1).is_some_and(|next| next.at - read.end <= RESTART);
         rows.pattern(shape).chains.merge(Chains {

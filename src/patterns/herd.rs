@@ -38,7 +38,7 @@ impl ListsByShape {
     pub(super) fn add(&mut self, instance: u32, entries: &[HistoryEntry]) {
         let mut failed: HashMap<(u32, u32), i64, FxBuildHasher> = HashMap::default();
         for entry in entries.iter().filter(|entry| entry.kind() == RequestKind::List) {
-            let (at, of) = (entry.at(), (entry.ask, entry.target));
+            let (at, of) = (entry.at(), (entry.shape, entry.target));
             let is_again = failed.get(&of).is_some_and(|before| at - before <= RETRY);
             if entry.response() == ResponseClass::Served {
                 failed.remove(&of);
@@ -46,15 +46,15 @@ impl ListsByShape {
                 failed.insert(of, entry.end());
             }
             if !is_again {
-                self.0.entry(entry.ask).or_default().push((at, instance, entry.target));
+                self.0.entry(entry.shape).or_default().push((at, instance, entry.target));
             }
         }
     }
 
     pub(super) fn add_herds(self, rows: &mut ShapePatterns) {
-        for (ask, mut reads) in self.0 {
+        for (shape, mut reads) in self.0 {
             for herd in herds(&mut reads) {
-                rows.pattern(ask).herds.add(herd);
+                rows.pattern(shape).herds.add(herd);
             }
         }
     }
@@ -187,8 +187,8 @@ mod tests {
     #[test]
     fn a_start_of_many_instances_is_a_herd() {
         for step in [0, 10_000, 100_000] {
-            let found = herds(&mut start(200, step));
-            assert_eq!(found.iter().map(|herd| herd.instances).collect::<Vec<u64>>(), [200], "{step}");
+            let found_herds = herds(&mut start(200, step));
+            assert_eq!(found_herds.iter().map(|herd| herd.instances).collect::<Vec<u64>>(), [200], "{step}");
         }
         assert_eq!(herds(&mut start(4_000, 12_500)).len(), 1, "over 50 seconds");
     }
@@ -204,11 +204,12 @@ mod tests {
     fn an_ordinary_rate_depends_on_the_seconds_around() {
         // LISTs at an even rate, the same LISTs an hour later, and one LIST years later.
         let mut reads = start(1_200, 300_000);
-        let later: Vec<ListAt> = reads.iter().map(|(at, who, of)| (at + 3_600 * SECOND, *who, *of)).collect();
+        let later: Vec<ListAt> =
+            reads.iter().map(|(at, instance, of)| (at + 3_600 * SECOND, *instance, *of)).collect();
         reads.extend(later);
         reads.push((400_000_000 * SECOND, 1, 0));
         assert_eq!(herds(&mut reads.clone()), []);
-        reads.extend((0..50).map(|who| (200 * SECOND + i64::from(who), 5_000 + who, 0)));
+        reads.extend((0..50).map(|instance| (200 * SECOND + i64::from(instance), 5_000 + instance, 0)));
         assert_eq!(herds(&mut reads).len(), 1);
     }
 
@@ -216,10 +217,12 @@ mod tests {
     fn several_namespaces_and_retries_are_one_herd() {
         let mut reads = Vec::new();
         for target in 0..5 {
-            reads.extend((0..200).map(|who| (i64::from(who) * 5_000 + i64::from(target), who, target)));
+            reads.extend(
+                (0..200).map(|instance| (i64::from(instance) * 5_000 + i64::from(target), instance, target)),
+            );
         }
-        let found = herds(&mut reads);
-        assert_eq!((found.len(), found[0].instances, found[0].requests), (1, 200, 1_000));
+        let found_herds = herds(&mut reads);
+        assert_eq!((found_herds.len(), found_herds[0].instances, found_herds[0].requests), (1, 200, 1_000));
         let entry = |at: i64, response| {
             HistoryEntry::made_up(at * SECOND, RequestKind::List, response, (7, 1), 0, 10)
         };

@@ -56,15 +56,15 @@ pub enum RelistCause {
 /// - The watch has no such read.
 /// - The other watch ended just before, and no read came in between.
 ///
-/// `known_until` is the start of the last watch in the history, if the history omits later watches.
+/// `watches_until` is the start of the last watch in the history, if the history omits later watches.
 #[must_use]
-pub fn roles(reads: &[TargetRead], watches: &[Watch], known_until: Option<i64>) -> Vec<ReadRole> {
+pub fn roles(reads: &[TargetRead], watches: &[Watch], watches_until: Option<i64>) -> Vec<ReadRole> {
     let mut roles = vec![ReadRole::Standalone; reads.len()];
     // Ended watches that no other watch continued, ordered by end.
     let mut loose: Vec<(i64, RelistCause)> = Vec::new();
     // A refused watch with sendInitialEvents does not count as a watch of an informer: the client has no LIST yet.
     let begun =
-        watches.iter().filter(|watch| watch.response == ResponseClass::Served || !watch.asks_initial_events);
+        watches.iter().filter(|watch| watch.response == ResponseClass::Served || !watch.sends_initial_events);
     let mut ends: Vec<(i64, RelistCause)> =
         begun.filter_map(|watch| Some((watch.end?, cause(watch)))).collect();
     ends.sort_unstable_by_key(|(end, _)| *end);
@@ -95,7 +95,7 @@ pub fn roles(reads: &[TargetRead], watches: &[Watch], known_until: Option<i64>) 
         let taken = until(watch.at).or_else(|| if renewed.is_none() { until(watch.at + SKEW) } else { None });
         match taken {
             // The server refused sendInitialEvents, so the client will send a LIST later.
-            Some(_) if watch.response != ResponseClass::Served && watch.asks_initial_events => {}
+            Some(_) if watch.response != ResponseClass::Served && watch.sends_initial_events => {}
             Some(index) => {
                 let before = loose.partition_point(|(end, _)| *end <= reads[index].at + SKEW);
                 let before = before.checked_sub(1).map(|at| loose.remove(at).1);
@@ -106,7 +106,7 @@ pub fn roles(reads: &[TargetRead], watches: &[Watch], known_until: Option<i64>) 
             }
         }
     }
-    if let Some(until) = known_until {
+    if let Some(until) = watches_until {
         let later = reads.iter().zip(&mut roles).filter(|(read, _)| read.end + SOON > until);
         later
             .filter(|(_, role)| **role == ReadRole::Standalone)
@@ -140,10 +140,10 @@ pub(super) fn add(
         if matches!(role, ReadRole::Standalone | ReadRole::Unknown) {
             continue;
         }
-        if let Some(next) = read.next_ask.filter(|_| read.pages > 1) {
+        if let Some(next) = read.next_shape.filter(|_| read.pages > 1) {
             rows.pattern(next).informers.further_pages += read.pages - 1;
         }
-        let own = &mut rows.pattern(read.ask).informers;
+        let own = &mut rows.pattern(read.shape).informers;
         match role {
             ReadRole::Standalone | ReadRole::Unknown => {}
             ReadRole::InformerStart => own.starts += 1,
@@ -161,19 +161,19 @@ pub(super) fn add(
     }
     if let Some(last) = lost.last().filter(|_| instance.is_one_process()) {
         let most = most_in_an_hour(lost.iter().map(|read| read.at));
-        rows.pattern(last.ask).informers.merge(Informers { most_in_an_hour: most, ..Informers::default() });
+        rows.pattern(last.shape).informers.merge(Informers { most_in_an_hour: most, ..Informers::default() });
     }
     for second in seconds_of_starts(reads, roles) {
-        rows.pattern(second.ask).informers.twice += 1;
+        rows.pattern(second.shape).informers.twice += 1;
     }
     for watch in
-        watches.iter().filter(|watch| watch.asks_initial_events && watch.response == ResponseClass::Invalid)
+        watches.iter().filter(|watch| watch.sends_initial_events && watch.response == ResponseClass::Invalid)
     {
         let at = reads.partition_point(|read| read.at < watch.at);
         let is_after =
             |read: &TargetRead| read.at <= watch.at + START && read.response == ResponseClass::Served;
         if reads.get(at).is_some_and(is_after) {
-            rows.pattern(watch.ask).watching.fallbacks += 1;
+            rows.pattern(watch.shape).watching.fallbacks += 1;
         }
     }
 }
@@ -184,8 +184,11 @@ fn seconds_of_starts<'r>(
     reads: &'r [TargetRead],
     roles: &[ReadRole],
 ) -> impl Iterator<Item = &'r TargetRead> {
-    let whole = |read: &TargetRead| {
-        read.is_list && read.response == ResponseClass::Served && read.next_ask.is_none() && !read.is_headless
+    let is_complete = |read: &TargetRead| {
+        read.is_list
+            && read.response == ResponseClass::Served
+            && read.next_shape.is_none()
+            && !read.is_headless
     };
     let begins =
         |role: ReadRole| matches!(role, ReadRole::InformerStart | ReadRole::Relist(RelistCause::Ended));
@@ -193,8 +196,8 @@ fn seconds_of_starts<'r>(
         let [one, two] = [&reads[first], &reads[first + 1]];
         let far = |other: Option<&TargetRead>| other.is_none_or(|other| (other.at - one.at).abs() >= START);
         let both = [roles[first], roles[first + 1]];
-        whole(one)
-            && whole(two)
+        is_complete(one)
+            && is_complete(two)
             && two.at - one.at < DOUBLE_START
             && both.into_iter().any(begins)
             && both.into_iter().all(|role| begins(role) || role == ReadRole::Standalone)
@@ -213,22 +216,22 @@ mod tests {
         TargetRead {
             at: second * SECOND,
             end: second * SECOND + SECOND / 10,
-            ask: 1,
+            shape: 1,
             response: ResponseClass::Served,
             pages: 1,
-            next_ask: None,
+            next_shape: None,
             expired: false,
             inconsistent: 0,
             is_headless: false,
             is_list: true,
-            asks_page: false,
+            has_limit: false,
             revision: 0,
         }
     }
 
-    fn watch(second: i64, lived: i64, response: ResponseClass) -> Watch {
+    fn watch(second: i64, duration: i64, response: ResponseClass) -> Watch {
         let at = second * SECOND + SECOND / 2;
-        Watch::made_up(at, Some(at + lived * SECOND), response)
+        Watch::made_up(at, Some(at + duration * SECOND), response)
     }
 
     #[test]
@@ -251,8 +254,8 @@ mod tests {
 
     #[test]
     fn a_refused_streaming_list_follows_no_list() {
-        let refused = Watch { asks_initial_events: true, ..watch(0, 0, ResponseClass::Refused) };
-        let found = roles(&[list(0), list(1)], &[refused, watch(1, 20, ResponseClass::Served)], None);
-        assert_eq!(found, [ReadRole::InformerStart, ReadRole::Standalone]);
+        let refused = Watch { sends_initial_events: true, ..watch(0, 0, ResponseClass::Refused) };
+        let actual = roles(&[list(0), list(1)], &[refused, watch(1, 20, ResponseClass::Served)], None);
+        assert_eq!(actual, [ReadRole::InformerStart, ReadRole::Standalone]);
     }
 }

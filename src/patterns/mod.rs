@@ -66,8 +66,8 @@ pub struct ClientPatterns(HashMap<(u64, u32), Box<Pattern>, FxBuildHasher>);
 
 impl ClientPatterns {
     /// Removes and returns the pattern of a row.
-    pub fn take(&mut self, product: u64, ask: u32) -> Option<Box<Pattern>> {
-        self.0.remove(&(product, ask))
+    pub fn take(&mut self, product: u64, shape: u32) -> Option<Box<Pattern>> {
+        self.0.remove(&(product, shape))
     }
 }
 
@@ -83,19 +83,19 @@ pub struct AllFollowed {
 impl Patterns {
     /// Computes the patterns of all clients. With `keep_lists`, also keeps the times of each LIST.
     #[must_use]
-    pub fn new(kept: HistoriesByKind, keep_lists: bool) -> Self {
-        Self::with_lists(kept, &|_| true, keep_lists.then_some(&|_, _| true))
+    pub fn new(histories: HistoriesByKind, keep_lists: bool) -> Self {
+        Self::with_lists(histories, &|_| true, keep_lists.then_some(&|_, _| true))
     }
 
-    /// Computes the patterns of the clients that `is_known` accepts; its argument is the hash of a client. `wanted`
+    /// Computes the patterns of the clients that `has_patterns` accepts; its argument is the hash of a client. `wanted`
     /// selects the LISTs whose times are kept. Its arguments are the receive time and the end time of a LIST.
     #[must_use]
     pub fn with_lists(
-        mut kept: HistoriesByKind,
-        is_known: &dyn Fn(u64) -> bool,
+        mut histories: HistoriesByKind,
+        has_patterns: &dyn Fn(u64) -> bool,
         wanted: Option<&dyn Fn(i64, i64) -> bool>,
     ) -> Self {
-        let HistoriesByKind { lists, watches, objects } = &mut kept;
+        let HistoriesByKind { lists, watches, objects } = &mut histories;
         let ((mut lists, of_lists), ((mut watches, of_watches), (mut objects, of_objects))) =
             rayon::join(|| lists.settled(), || rayon::join(|| watches.settled(), || objects.settled()));
         let followed = AllFollowed { lists: of_lists, watches: of_watches, objects: of_objects };
@@ -103,13 +103,13 @@ impl Patterns {
             lists.iter().chain(&watches).flat_map(|history| &history.entries).map(HistoryEntry::end).max();
         let log_end = log_end.unwrap_or(0);
         // Clients in the overflow row have no patterns.
-        for histories in [&mut lists, &mut watches, &mut objects] {
-            histories.retain(|history| is_known(history.client));
+        for kind in [&mut lists, &mut watches, &mut objects] {
+            kind.retain(|history| has_patterns(history.client));
         }
         let (running, nodes) = running::of_clients([&lists, &watches, &objects]);
         let mut intervals = wanted.map_or_else(Vec::new, |wanted| list_intervals(&mut lists, wanted));
         intervals.sort_unstable();
-        let mut collections = InstanceRecords::joined(lists, watches, &kept.watches);
+        let mut collections = InstanceRecords::joined(lists, watches, &histories.watches);
         let mut objects: Vec<InstanceRecords> = objects.into_iter().map(InstanceRecords::new).collect();
         // The instances of one product of a client are adjacent.
         let of_clients = collections.chunk_by_mut(same_client).chain(objects.chunk_by_mut(same_client));
@@ -119,8 +119,8 @@ impl Patterns {
         let mut clients: HashMap<u64, ClientPatterns, FxBuildHasher> = HashMap::default();
         for ((client, product), rows) in parts {
             let own = clients.entry(client).or_default();
-            for (ask, pattern) in rows.0 {
-                match own.0.entry((product, ask)) {
+            for (shape, pattern) in rows.0 {
+                match own.0.entry((product, shape)) {
                     Entry::Vacant(free) => drop(free.insert(pattern)),
                     Entry::Occupied(mut own) => own.get_mut().merge(*pattern),
                 }
@@ -176,7 +176,7 @@ fn list_intervals(
             let (from, to) = (entry.at(), entry.end());
             if wanted(from, to) {
                 lists.push((
-                    (history.client, history.product, entry.ask),
+                    (history.client, history.product, entry.shape),
                     ListInterval { from, to, namespace },
                 ));
             }
@@ -267,13 +267,13 @@ fn client_patterns(instances: &mut [InstanceRecords], log_end: i64) -> ((u64, u6
 /// Sorts the instance's entries by target and time, and adds their patterns to `rows`.
 fn add_instance(one: &mut InstanceRecords, log_end: i64, rows: &mut ShapePatterns) {
     one.history.entries.sort_unstable_by_key(HistoryEntry::by_target);
-    let mut asks: Vec<u32> = one.history.entries.iter().map(|entry| entry.ask).collect();
+    let mut shapes: Vec<u32> = one.history.entries.iter().map(|entry| entry.shape).collect();
     // Consecutive entries mostly have the same shape, so this shortens the list before the sort.
-    asks.dedup();
-    asks.sort_unstable();
-    asks.dedup();
-    for ask in asks {
-        rows.pattern(ask).instances += 1;
+    shapes.dedup();
+    shapes.sort_unstable();
+    shapes.dedup();
+    for shape in shapes {
+        rows.pattern(shape).instances += 1;
     }
     let mut process = Process::default();
     let mut polled: Vec<u32> = Vec::new();
@@ -296,8 +296,8 @@ fn add_target(
     let reads = chain::reads(entries);
     let watches = watching::watches(entries);
     // If the history has no watch of this target, it probably omits none either.
-    let known_until = one.watched_until.filter(|until| *until == i64::MIN || !watches.is_empty());
-    let roles = informer::roles(&reads, &watches, known_until);
+    let watches_until = one.watched_until.filter(|until| *until == i64::MIN || !watches.is_empty());
+    let roles = informer::roles(&reads, &watches, watches_until);
     chain::add(&reads, rows);
     watching::add(instance, &watches, log_end, rows);
     informer::add(instance, &reads, &watches, &roles, rows);

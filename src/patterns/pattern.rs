@@ -54,14 +54,14 @@ impl Pattern {
 pub(super) struct ShapePatterns(pub(super) HashMap<u32, Box<Pattern>, FxBuildHasher>);
 
 impl ShapePatterns {
-    pub(super) fn pattern(&mut self, ask: u32) -> &mut Pattern {
-        self.0.entry(ask).or_default()
+    pub(super) fn pattern(&mut self, shape: u32) -> &mut Pattern {
+        self.0.entry(shape).or_default()
     }
 
     /// Adds the patterns of other instances of the same product of the same client.
     pub(super) fn add(mut self, other: Self) -> Self {
-        for (ask, pattern) in other.0 {
-            match self.0.entry(ask) {
+        for (shape, pattern) in other.0 {
+            match self.0.entry(shape) {
                 Entry::Vacant(free) => drop(free.insert(pattern)),
                 Entry::Occupied(mut own) => {
                     let instances = own.get().instances + pattern.instances;

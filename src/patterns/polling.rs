@@ -31,9 +31,9 @@ pub(super) fn add(
         })
         .map(|(read, _)| read)
         .collect();
-    let asks = || alone.chunk_by(|a, b| a.ask == b.ask).map(|same| (same[0].ask, same.len() as u64));
-    for (ask, reads) in asks() {
-        rows.pattern(ask).polling.alone += reads;
+    let shapes = || alone.chunk_by(|a, b| a.shape == b.shape).map(|same| (same[0].shape, same.len() as u64));
+    for (shape, reads) in shapes() {
+        rows.pattern(shape).polling.alone += reads;
     }
     if alone.len() < MIN_READS {
         return None;
@@ -43,7 +43,7 @@ pub(super) fn add(
     intervals.sort_unstable();
     let quantile = |quarters: usize| intervals[(intervals.len() - 1) * quarters / 4];
     let (median, spread) = (quantile(2), quantile(3) - quantile(1));
-    let usual = usual_ask(&alone);
+    let usual = usual_shape(&alone);
     let polling = &mut rows.pattern(usual).polling;
     polling.pollers += 1;
     if alone.len() >= MIN_READS_FOR_MEDIAN {
@@ -55,8 +55,8 @@ pub(super) fn add(
         polling.intervals.record(*interval);
     }
     polling.name(alone.len() as u64, median, spread, instance);
-    for (ask, reads) in asks() {
-        rows.pattern(ask).polling.reads += reads;
+    for (shape, reads) in shapes() {
+        rows.pattern(shape).polling.reads += reads;
     }
     Some(usual)
 }
@@ -73,11 +73,11 @@ pub(super) fn add_instance(mut polled: Vec<u32>, rows: &mut ShapePatterns) {
 
 /// The most frequent request shape. If several shapes are equally frequent, the one with the smallest hash, so that
 /// the result is deterministic.
-fn usual_ask(reads: &[&TargetRead]) -> u32 {
-    if reads.iter().all(|read| read.ask == reads[0].ask) {
-        return reads[0].ask;
+fn usual_shape(reads: &[&TargetRead]) -> u32 {
+    if reads.iter().all(|read| read.shape == reads[0].shape) {
+        return reads[0].shape;
     }
-    let mut shapes: Vec<u32> = reads.iter().map(|read| read.ask).collect();
+    let mut shapes: Vec<u32> = reads.iter().map(|read| read.shape).collect();
     shapes.sort_unstable();
     let most = shapes.chunk_by(|a, b| a == b).rev().max_by_key(|same| same.len());
     most.map_or(0, |same| same[0])

@@ -44,7 +44,7 @@ const REPLACED_EACH: u64 = 5;
 struct InformerBegin {
     at: i64,
     target: usize,
-    ask: u32,
+    shape: u32,
     /// True if the watch before this informer ended at once.
     lost: bool,
 }
@@ -75,7 +75,7 @@ struct OpenWatch {
     /// log.
     to: i64,
     has_end: bool,
-    ask: u32,
+    shape: u32,
 }
 
 /// When a pod ran, according to its informers. Also contains the request shape of its first LIST or WATCH.
@@ -83,7 +83,7 @@ struct OpenWatch {
 pub(super) struct PodRun {
     from: i64,
     to: i64,
-    ask: u32,
+    shape: u32,
 }
 
 impl Process {
@@ -102,19 +102,19 @@ impl Process {
         for (read, role) in reads.iter().zip(roles) {
             let lost = matches!(role, ReadRole::Relist(RelistCause::Expired));
             if matches!(role, ReadRole::InformerStart | ReadRole::Relist(_)) && !was_refused(read.at) {
-                self.begins.push(InformerBegin { at: read.at, target, ask: read.ask, lost });
+                self.begins.push(InformerBegin { at: read.at, target, shape: read.shape, lost });
             }
         }
         let served = || watches.iter().filter(|watch| watch.response == ResponseClass::Served);
-        let streamed = served().filter(|watch| watch.asks_initial_events);
+        let streamed = served().filter(|watch| watch.sends_initial_events);
         let begins =
-            streamed.map(|watch| InformerBegin { at: watch.at, target, ask: watch.ask, lost: false });
+            streamed.map(|watch| InformerBegin { at: watch.at, target, shape: watch.shape, lost: false });
         self.begins.extend(begins);
         self.watches.extend(served().map(|watch| OpenWatch {
             from: watch.at,
             to: watch.gone.unwrap_or(log_end),
             has_end: watch.end.is_some(),
-            ask: watch.ask,
+            shape: watch.shape,
         }));
     }
 
@@ -128,21 +128,21 @@ impl Process {
         self.begins.sort_unstable();
         self.watches.sort_unstable();
         let most_open = self.most_open();
-        for ask in distinct(self.watches.iter().map(|watch| watch.ask)) {
-            rows.pattern(ask).restarts.merge(Restarts { most_open, ..Restarts::default() });
+        for shape in distinct(self.watches.iter().map(|watch| watch.shape)) {
+            rows.pattern(shape).restarts.merge(Restarts { most_open, ..Restarts::default() });
         }
         let first = *self.begins.first()?;
-        let Starts { known, unended, informers } = self.starts();
-        let most_starts = most_in_an_hour(known.into_iter());
+        let Starts { certain, unended, informers } = self.starts();
+        let most_starts = most_in_an_hour(certain.into_iter());
         // An address may have several processes that started one after another.
         let unended = if instance.is_one_process() { unended } else { Vec::new() };
         let most_unended_starts = most_starts.max(most_in_an_hour(unended.into_iter()));
-        let asks = distinct(self.begins.iter().map(|begin| begin.ask));
+        let shapes = distinct(self.begins.iter().map(|begin| begin.shape));
         if most_starts >= OFTEN {
-            rows.pattern(asks[0]).restarts.instances += 1;
+            rows.pattern(shapes[0]).restarts.instances += 1;
         }
-        for ask in asks {
-            rows.pattern(ask).restarts.merge(Restarts {
+        for shape in shapes {
+            rows.pattern(shape).restarts.merge(Restarts {
                 most_starts,
                 informers,
                 most_unended_starts,
@@ -150,7 +150,7 @@ impl Process {
             });
         }
         let ends = self.watches.iter().map(|watch| watch.to);
-        Some(PodRun { from: first.at, to: ends.max().unwrap_or(first.at), ask: first.ask })
+        Some(PodRun { from: first.at, to: ends.max().unwrap_or(first.at), shape: first.shape })
     }
 
     fn most_open(&self) -> u64 {
@@ -179,7 +179,7 @@ impl Process {
             (group.from, if in_doubt { DOWN_IN_DOUBT } else { DOWN })
         });
         Starts {
-            known: self.after_silence(full.clone(), |watch| watch.to),
+            certain: self.after_silence(full.clone(), |watch| watch.to),
             unended: self.after_silence(full, |watch| if watch.has_end { watch.to } else { watch.from }),
             informers: fullest as u64,
         }
@@ -210,18 +210,18 @@ impl Process {
 #[derive(Debug)]
 struct Starts {
     /// Starts at which all earlier watches had ended.
-    known: Vec<i64>,
+    certain: Vec<i64>,
     /// Starts at which all earlier watches with an end in the log had ended.
     unended: Vec<i64>,
     /// The number of informers in the largest start.
     informers: u64,
 }
 
-fn distinct(asks: impl Iterator<Item = u32>) -> Vec<u32> {
-    let mut asks: Vec<u32> = asks.collect();
-    asks.sort_unstable();
-    asks.dedup();
-    asks
+fn distinct(shapes: impl Iterator<Item = u32>) -> Vec<u32> {
+    let mut shapes: Vec<u32> = shapes.collect();
+    shapes.sort_unstable();
+    shapes.dedup();
+    shapes
 }
 
 /// The largest number of intervals that overlap.
@@ -255,8 +255,8 @@ pub(super) fn add_replaced_pods<'i>(
         let replaced_pods = most_in_an_hour(begins.into_iter());
         let at_once = most_at_once(pods.iter().map(|pod| (pod.from, pod.to)));
         if replaced_pods >= REPLACED.max(REPLACED_EACH * at_once) {
-            let ask = pods.iter().map(|pod| pod.ask).min().unwrap_or(0);
-            rows.pattern(ask).restarts.merge(Restarts { replaced_pods, ..Restarts::default() });
+            let shape = pods.iter().map(|pod| pod.shape).min().unwrap_or(0);
+            rows.pattern(shape).restarts.merge(Restarts { replaced_pods, ..Restarts::default() });
         }
     }
 }
@@ -266,20 +266,20 @@ mod tests {
     use super::*;
 
     /// A process that begins three informers at each of these seconds. Each of their watches lasts `lived` seconds.
-    fn process(starts: &[i64], lived: i64) -> Process {
+    fn process(starts: &[i64], duration: i64) -> Process {
         let mut process = Process::default();
         for target in 0..3_i64 {
             let at = |second: &i64| second * SECOND + target * SECOND / 10;
             let watches: Vec<Watch> = starts
                 .iter()
                 .map(|second| {
-                    Watch::made_up(at(second), Some(at(second) + lived * SECOND), ResponseClass::Served)
+                    Watch::made_up(at(second), Some(at(second) + duration * SECOND), ResponseClass::Served)
                 })
                 .collect();
             let begins = starts.iter().map(|second| InformerBegin {
                 at: at(second) - SECOND / 20,
                 target: usize::try_from(target).expect("small"),
-                ask: 1,
+                shape: 1,
                 lost: false,
             });
             process.begins.extend(begins);
@@ -291,16 +291,16 @@ mod tests {
     }
 
     fn starts(process: &Process) -> (usize, u64) {
-        let Starts { known, informers, .. } = process.starts();
-        (known.len(), informers)
+        let Starts { certain, informers, .. } = process.starts();
+        (certain.len(), informers)
     }
 
     #[test]
     fn watches_without_an_end_make_starts_uncertain() {
         let mut process = process(&[0, 70, 140, 210], 70);
         process.watches.iter_mut().for_each(|watch| watch.has_end = false);
-        let Starts { known, unended, .. } = process.starts();
-        assert_eq!((known.len(), unended.len()), (1, 4));
+        let Starts { certain, unended, .. } = process.starts();
+        assert_eq!((certain.len(), unended.len()), (1, 4));
     }
 
     #[test]
@@ -316,7 +316,7 @@ mod tests {
         process.begins.extend([60, 120, 180].map(|at| InformerBegin {
             at: at * SECOND,
             target: 1,
-            ask: 1,
+            shape: 1,
             lost: false,
         }));
         assert_eq!(starts(&process), (1, 3));
@@ -326,7 +326,7 @@ mod tests {
     fn open_watches_are_counted_over_all_targets() {
         let mut process = process(&[0], 20);
         assert_eq!(process.most_open(), 3);
-        process.watches.push(OpenWatch { from: 100 * SECOND, to: 110 * SECOND, has_end: true, ask: 1 });
+        process.watches.push(OpenWatch { from: 100 * SECOND, to: 110 * SECOND, has_end: true, shape: 1 });
         assert_eq!(process.most_open(), 3, "too short to count");
     }
 
@@ -337,7 +337,7 @@ mod tests {
             Instance { by: InstanceKind::Pod, name: format!("web-6d4cf56db6-xwz{tail}").into() }
         };
         let names: Vec<Instance<CompactString>> = (0..spans.len()).map(name).collect();
-        let spans = spans.iter().map(|(from, to)| PodRun { from: *from, to: *to, ask: 1 });
+        let spans = spans.iter().map(|(from, to)| PodRun { from: *from, to: *to, shape: 1 });
         let mut rows = ShapePatterns::default();
         add_replaced_pods(names.iter().zip(spans), &mut rows);
         rows.pattern(1).restarts.replaced_pods

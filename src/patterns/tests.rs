@@ -17,8 +17,8 @@ fn list(at: i64) -> TestRequest {
     TestRequest(at, RequestKind::List, ResponseClass::Served, 100, 0)
 }
 
-fn watch(at: i64, lived: u32) -> TestRequest {
-    TestRequest(at, RequestKind::WatchEnded, ResponseClass::Served, lived, 0)
+fn watch(at: i64, duration: u32) -> TestRequest {
+    TestRequest(at, RequestKind::WatchEnded, ResponseClass::Served, duration, 0)
 }
 
 fn open_watch(at: i64) -> TestRequest {
@@ -32,13 +32,13 @@ fn page(at: i64, revision: u32) -> TestRequest {
 fn entries(done: &[TestRequest]) -> Vec<HistoryEntry> {
     let entry = |(index, did): (usize, &TestRequest)| {
         let TestRequest(at, kind, response, millis, revision) = *did;
-        let ask = match kind {
+        let shape = match kind {
             RequestKind::List | RequestKind::Get => LIST,
             RequestKind::NextPage | RequestKind::InconsistentPage => PAGE,
             RequestKind::WatchBegan | RequestKind::WatchEnded => WATCH,
         };
-        let link = if ask == WATCH { u32::try_from(index).expect("small") + 1 } else { revision };
-        HistoryEntry::made_up(at * 1_000, kind, response, (7, ask), link, millis).asking_page()
+        let link = if shape == WATCH { u32::try_from(index).expect("small") + 1 } else { revision };
+        HistoryEntry::made_up(at * 1_000, kind, response, (7, shape), link, millis).with_limit()
     };
     let mut entries: Vec<HistoryEntry> = done.iter().enumerate().map(entry).collect();
     entries.sort_unstable();
@@ -63,11 +63,11 @@ fn patterns(histories: &[InstanceHistory]) -> HashMap<u32, Pattern> {
 
 fn patterns_of(mut instances: Vec<InstanceRecords>) -> HashMap<u32, Pattern> {
     let (_, rows) = client_patterns(&mut instances, 3_600 * SECOND);
-    rows.0.into_iter().map(|(ask, pattern)| (ask, *pattern)).collect()
+    rows.0.into_iter().map(|(shape, pattern)| (shape, *pattern)).collect()
 }
 
-fn pattern(done: &[TestRequest], ask: u32) -> Pattern {
-    patterns(&[history("a", done)]).remove(&ask).unwrap_or_default()
+fn pattern(done: &[TestRequest], shape: u32) -> Pattern {
+    patterns(&[history("a", done)]).remove(&shape).unwrap_or_default()
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn a_refused_watch_list_falls_back() {
     let mut done = entries(&[list(500), open_watch(900)]);
     done.push(
         HistoryEntry::made_up(0, RequestKind::WatchEnded, ResponseClass::Invalid, (7, 4), 9, 1)
-            .asking_initial_events(),
+            .with_initial_events(),
     );
     done.sort_unstable();
     let history = InstanceHistory { entries: done, ..history("a", &[]) };
@@ -210,9 +210,9 @@ fn simultaneous_lists_are_a_herd_and_spread_lists_are_none() {
 
 #[test]
 fn orphan_pages_and_pages_after_an_inconsistent_one_are_joined() {
-    let whole = HistoryEntry::made_up(0, RequestKind::List, ResponseClass::Served, (7, LIST), 0, 100);
+    let complete = HistoryEntry::made_up(0, RequestKind::List, ResponseClass::Served, (7, LIST), 0, 100);
     let mut orphans = entries(&[page(390_000, 5), page(391_000, 5)]);
-    orphans.insert(0, whole);
+    orphans.insert(0, complete);
     let patterns = patterns(&[InstanceHistory { entries: orphans, ..history("a", &[]) }]);
     assert_eq!(
         (patterns[&PAGE].chains.pages, patterns[&PAGE].chains.headless),

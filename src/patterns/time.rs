@@ -6,8 +6,8 @@ pub(super) const SECOND: i64 = 1_000_000;
 pub(super) const START: i64 = 60 * SECOND;
 
 /// The largest number of timestamps within an hour. The timestamps must be sorted.
-pub(super) fn most_in_an_hour(instants: impl Iterator<Item = i64>) -> u64 {
-    let instants: Vec<i64> = instants.collect();
-    let until = |from: &i64| instants.partition_point(|at| *at < from + 3_600 * SECOND);
-    instants.iter().enumerate().map(|(first, from)| (until(from) - first) as u64).max().unwrap_or(0)
+pub(super) fn most_in_an_hour(timestamps: impl Iterator<Item = i64>) -> u64 {
+    let timestamps: Vec<i64> = timestamps.collect();
+    let until = |from: &i64| timestamps.partition_point(|at| *at < from + 3_600 * SECOND);
+    timestamps.iter().enumerate().map(|(first, from)| (until(from) - first) as u64).max().unwrap_or(0)
 }

@@ -26,17 +26,17 @@ pub struct Watch {
     pub end: Option<i64>,
     /// When the watch ended. If the log has no end of the watch, the start of a later watch; see [`watches`].
     pub gone: Option<i64>,
-    pub ask: u32,
+    pub shape: u32,
     /// The class of its response.
     pub response: ResponseClass,
     /// True if the request has `sendInitialEvents=true`.
-    pub asks_initial_events: bool,
+    pub sends_initial_events: bool,
 }
 
 impl Watch {
     #[cfg(test)]
     pub(super) fn made_up(at: i64, end: Option<i64>, response: ResponseClass) -> Self {
-        Self { at, end, gone: end, ask: 2, response, asks_initial_events: false }
+        Self { at, end, gone: end, shape: 2, response, sends_initial_events: false }
     }
 
     /// Whether the watch was served and ended within [`SHORT`].
@@ -59,9 +59,9 @@ pub fn watches(entries: &[HistoryEntry]) -> Vec<Watch> {
             at: entry.at(),
             end: (entry.kind() == RequestKind::WatchEnded).then(|| entry.end()),
             gone: None,
-            ask: entry.ask,
+            shape: entry.shape,
             response: entry.response(),
-            asks_initial_events: entry.asks_initial_events(),
+            sends_initial_events: entry.sends_initial_events(),
         })
         .collect();
     watches.sort_by_key(|watch| watch.at);
@@ -82,7 +82,7 @@ pub(super) fn add(
 ) {
     let Some(first) = watches.first() else { return };
     for watch in watches {
-        rows.pattern(watch.ask).watching.merge(Watching {
+        rows.pattern(watch.shape).watching.merge(Watching {
             watches: 1,
             ended: u64::from(watch.end.is_some()),
             short: u64::from(watch.is_short()),
@@ -91,7 +91,7 @@ pub(super) fn add(
     }
     let short: Vec<&Watch> = watches.iter().filter(|watch| watch.is_short()).collect();
     if let Some(last) = short.last() {
-        rows.pattern(last.ask).watching.merge(Watching {
+        rows.pattern(last.shape).watching.merge(Watching {
             most_short: short.len() as u64,
             most_short_in_an_hour: most_in_an_hour(short.iter().map(|watch| watch.at)),
             ..Watching::default()
@@ -100,7 +100,7 @@ pub(super) fn add(
     if instance.is_one_process() {
         let (beside, most) = beside(watches, log_end);
         if most > 1 {
-            rows.pattern(first.ask).watching.merge(Watching {
+            rows.pattern(first.shape).watching.merge(Watching {
                 beside,
                 most_at_once: most,
                 doubled_instances: 1,

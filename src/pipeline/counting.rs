@@ -16,7 +16,7 @@ use crate::input::{Block, Record, RecordRun, SourcePosition};
 use crate::k8s::{Event, Stage};
 use crate::ledger::input::widened;
 use crate::ledger::{
-    Counter, Dedup, Index, KEPT_PLACES, Ledger, Merge, RequestResult, SkipAt, SourceCounts, UnreadAt,
+    Counter, Dedup, Index, Ledger, MAX_POSITIONS, Merge, RequestResult, SkipAt, SourceCounts, UnreadAt,
 };
 use crate::requests::{Classifier, Grouping, Request, is_same_moment, request_hash};
 
@@ -76,8 +76,8 @@ impl<'a> Counting<'a> {
             sum
         };
         let mut counted = each.reduce(merge).unwrap_or_default();
-        shared.audit.give(&mut counted.ledger);
-        shared.access.give(&mut counted.access);
+        shared.audit.move_to(&mut counted.ledger);
+        shared.access.move_to(&mut counted.access);
         counted
     }
 
@@ -167,7 +167,7 @@ impl<'a> Counting<'a> {
             Uncounted::Foreign(_) => {}
             Uncounted::Skip(reason, extent) => {
                 // Only the first skipped records may keep their positions.
-                let own = run.repeats.times.min(1 + KEPT_PLACES);
+                let own = run.repeats.times.min(1 + MAX_POSITIONS);
                 for record in (2..=own).map(|nth| run.nth(nth)) {
                     let Record { offset, line, .. } = record;
                     self.skip(reason, extent, SourcePosition { source, offset, line });

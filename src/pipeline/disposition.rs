@@ -40,7 +40,7 @@ pub(super) fn observe(
         Disposition::Filtered if settings.patterns && settings.filter.concerns(request) => {
             counter.follow(request, RowHash::new(request));
         }
-        Disposition::Duplicate { is_wanted: true } => counter.observe_copy(request),
+        Disposition::Duplicate { is_wanted: true } => counter.observe_duplicate(request),
         Disposition::Filtered | Disposition::Duplicate { .. } => {}
     }
 }

@@ -46,7 +46,7 @@ pub fn build_with_cases(
     let slow = context.etcd.map(|etcd| etcd.log.lines.ranges.spans(SLACK));
     let overlaps = slow.as_ref().map(|slow| |from, to| slow.overlap(from, to));
     let wanted = overlaps.as_ref().map(|overlaps| overlaps as &dyn Fn(i64, i64) -> bool);
-    let client_hashes: HashSet<u64> = ledger.clients.kept().map(|(key, _)| stable_hash(key)).collect();
+    let client_hashes: HashSet<u64> = ledger.clients.entries().map(|(key, _)| stable_hash(key)).collect();
     let patterns = Patterns::with_lists(ledger.histories, &|client| client_hashes.contains(&client), wanted);
     drop(client_hashes);
     let mut judged_clients = JudgedClients::new(

@@ -190,7 +190,7 @@ fn source(file: String, counts: &SourceCounts) -> v1::SourceInput {
     v1::SourceInput {
         file,
         framing: counts.framing.to_owned(),
-        formats: counts.forms.iter().map(|(layers, events)| (layers.to_string(), *events)).collect(),
+        formats: counts.by_layers.iter().map(|(layers, events)| (layers.to_string(), *events)).collect(),
         bytes: counts.bytes,
         unread_bytes: counts.unread,
         lines: counts.lines,
@@ -204,7 +204,7 @@ fn source(file: String, counts: &SourceCounts) -> v1::SourceInput {
 
 fn formats(counts: &InputCounts) -> BTreeMap<Layers, u64> {
     let mut formats = BTreeMap::new();
-    for (layers, events) in counts.sources.values().flat_map(|source| &source.forms) {
+    for (layers, events) in counts.sources.values().flat_map(|source| &source.by_layers) {
         *formats.entry(*layers).or_default() += events;
     }
     formats

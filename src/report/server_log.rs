@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::sums::latency;
 use super::v1;
 use crate::judged::shape_text;
-use crate::ledger::traces::About;
+use crate::ledger::traces::TraceGroup;
 use crate::ledger::{self, Flows, Histogram, Merge, Traces};
 
 /// The maximum number of trace groups. A client chooses its product, so nothing else limits the number of groups.
@@ -34,9 +34,9 @@ impl Merge for TraceSums {
 
 /// Groups the traces and sorts the groups by total time.
 pub(super) fn traces(traces: &mut Traces) -> Vec<v1::TraceGroup> {
-    let mut groups: HashMap<&About, TraceSums> = HashMap::new();
-    for trace in traces.whole() {
-        let group = groups.entry(trace.about).or_default();
+    let mut groups: HashMap<&TraceGroup, TraceSums> = HashMap::new();
+    for trace in traces.assembled() {
+        let group = groups.entry(trace.group).or_default();
         group.traces += 1;
         if let Some(count) = trace.items {
             group.items.record(count);
@@ -87,7 +87,7 @@ struct TraceGroupName {
 }
 
 impl TraceGroupName {
-    fn new(about: &About) -> Self {
+    fn new(about: &TraceGroup) -> Self {
         let target = about.target.as_ref();
         Self {
             operation: about.operation.to_string(),

@@ -115,7 +115,7 @@ impl Claims {
 
     /// The claims of instances, by source.
     fn instances(&mut self) -> impl Iterator<Item = (u32, Claim, FirstAndLast)> {
-        self.instances.kept().map(|((source, claim), seen)| (*source, *claim, *seen))
+        self.instances.entries().map(|((source, claim), seen)| (*source, *claim, *seen))
     }
 
     /// The version evidence of these claims. The claims of a source count for the source that `source` returns.

@@ -218,9 +218,9 @@ impl EtcdLines {
         let request = slow.parsed_request();
         // The end of the key range identifies the collection. The start of the range may be the name of an object,
         // because a later page begins there.
-        let whole =
+        let collection =
             request.range.and_then(|range| range.prefix()).map(|(start, last)| format!("{start}{last}"));
-        let scanned = whole.as_deref().filter(|whole| request.key.starts_with(whole));
+        let scanned = collection.as_deref().filter(|collection| request.key.starts_with(collection));
         let storage_key = storage_key::StorageKey::parse(scanned.unwrap_or(request.key));
         let resource = CompactString::new(prefix(&storage_key.resource, MAX_NAME));
         let key = SlowKey { kind: kind(&request, storage_key.rest), resource };

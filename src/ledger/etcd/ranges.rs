@@ -75,7 +75,7 @@ impl PartialOrd for SlowRange {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ranges {
-    kept: BTreeSet<SlowRange>,
+    costliest: BTreeSet<SlowRange>,
     /// The number of all reads, including those that are not kept.
     all: u64,
 }
@@ -88,27 +88,28 @@ impl Ranges {
     }
 
     fn keep(&mut self, range: SlowRange) {
-        if self.kept.len() == MAX_RANGES && self.kept.last().is_some_and(|last| range > *last) {
+        if self.costliest.len() == MAX_RANGES && self.costliest.last().is_some_and(|last| range > *last) {
             return;
         }
         // Duplicates are adjacent, sorted by position.
-        if let Some(before) = self.kept.range(..&range).next_back()
+        if let Some(before) = self.costliest.range(..&range).next_back()
             && before.is_copy_of(&range)
         {
             return;
         }
-        let behind = self.kept.range(&range..).next().filter(|behind| behind.is_copy_of(&range)).cloned();
+        let behind =
+            self.costliest.range(&range..).next().filter(|behind| behind.is_copy_of(&range)).cloned();
         if let Some(copy) = behind {
-            self.kept.remove(&copy);
+            self.costliest.remove(&copy);
         }
-        self.kept.insert(range);
-        if self.kept.len() > MAX_RANGES {
-            self.kept.pop_last();
+        self.costliest.insert(range);
+        if self.costliest.len() > MAX_RANGES {
+            self.costliest.pop_last();
         }
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &SlowRange> {
-        self.kept.iter()
+        self.costliest.iter()
     }
 
     /// Returns the time spans in which kept reads ran. Each span begins `slack` microseconds earlier and ends `slack`
@@ -132,7 +133,7 @@ impl Ranges {
     /// The number of reads that were not kept, because others cost more.
     #[must_use]
     pub fn left_out(&self) -> u64 {
-        self.all.saturating_sub(self.kept.len() as u64)
+        self.all.saturating_sub(self.costliest.len() as u64)
     }
 }
 
@@ -152,7 +153,7 @@ impl Spans {
 impl Merge for Ranges {
     fn merge(&mut self, other: Self) {
         self.all += other.all;
-        for range in other.kept {
+        for range in other.costliest {
             self.keep(range);
         }
     }

@@ -28,10 +28,10 @@ fn line(key: &str, items: u64, bytes: u64, took: u64, second: u64) -> String {
 }
 
 fn observe(lines: &mut EtcdLines, text: &str, number: u64) {
-    let found = etcd::read(text).expect("etcd's").expect("whole");
+    let line = etcd::read(text).expect("etcd's").expect("whole");
     let place = SourcePosition { source: 0, offset: number * 100, line: number };
-    let written = found.clock.resolve(&crate::decode::klog::ClockContext::default());
-    lines.observe(&found.slow.expect("slow"), place, written, true);
+    let written = line.clock.resolve(&crate::decode::klog::ClockContext::default());
+    lines.observe(&line.slow.expect("slow"), place, written, true);
 }
 
 /// All facts that a report shows about these lines, as text.
@@ -121,10 +121,10 @@ fn errors_are_counted_by_their_text_without_numbers() {
         observe(&mut lines, &text, number);
     }
     let (_, slow) = lines.requests.into_parts().0.remove(0);
-    let (kept, overflow) = slow.errors.into_parts();
+    let (errors, overflow) = slow.errors.into_parts();
     let counted =
-        kept.iter().map(|(_, count)| count.0).sum::<u64>() + overflow.map_or(0, |overflow| overflow.0);
-    assert_eq!((kept.len(), counted), (MAX_ERRORS, 40));
+        errors.iter().map(|(_, count)| count.0).sum::<u64>() + overflow.map_or(0, |overflow| overflow.0);
+    assert_eq!((errors.len(), counted), (MAX_ERRORS, 40));
 }
 
 #[test]
@@ -175,9 +175,9 @@ fn duplicates_only_affect_the_shown_position() {
     let places = |order: [u64; 2]| {
         let mut lines = EtcdLines::default();
         for (number, is_new) in order.into_iter().zip([true, false]) {
-            let found = etcd::read(&text).expect("etcd's").expect("whole");
+            let line = etcd::read(&text).expect("etcd's").expect("whole");
             let place = SourcePosition { source: 0, offset: number, line: number };
-            lines.observe(&found.slow.expect("slow"), place, Some(7), is_new);
+            lines.observe(&line.slow.expect("slow"), place, Some(7), is_new);
         }
         assert_eq!((lines.slow, lines.duplicates, lines.ranges.left_out()), (2, 1, 0));
         report_text(lines)

@@ -63,7 +63,7 @@ pub struct HistoryEntry {
     /// A hash of the path and the selectors.
     pub target: u32,
     /// A hash of the request shape, from [`shape_hash_of`].
-    pub ask: u32,
+    pub shape: u32,
     /// For a WATCH: a hash of its audit ID. For a later page: a hash of its revision. For the first page of a LIST: a
     /// hash of its namespace, or 0 without one.
     pub link: u32,
@@ -71,7 +71,7 @@ pub struct HistoryEntry {
     pub millis: u32,
 }
 
-const WHAT_BITS: u32 = 8;
+const LOW_BITS: u32 = 8;
 /// In microseconds since 1970: the year 2540. Entries with later timestamps are dropped, because the clock was wrong.
 const LATEST: i64 = 1 << 54;
 
@@ -81,7 +81,7 @@ impl HistoryEntry {
     pub fn by_target(&self) -> impl Ord + use<> {
         // First compare one number that contains target and time, because this comparison is almost always enough.
         let first = u128::from(self.target) << 64 | u128::from(self.when.cast_unsigned() ^ 1 << 63);
-        (first, self.ask, self.link, self.millis)
+        (first, self.shape, self.link, self.millis)
     }
 
     /// Creates the entry of a request. Returns `None` if no pattern uses the request.
@@ -105,47 +105,47 @@ impl HistoryEntry {
             RequestKind::Get | RequestKind::InconsistentPage => 0,
         };
         let options = &request.spec.shape.options;
-        let asks =
+        let flags =
             i64::from(options.send_initial_events == Some(true)) | i64::from(options.limit.is_page()) << 1;
-        let low = kind as i64 | (ResponseClass::from_status(request.status) as i64) << 3 | asks << 5;
+        let low = kind as i64 | (ResponseClass::from_status(request.status) as i64) << 3 | flags << 5;
         Some(Self {
-            when: received << WHAT_BITS | low,
+            when: received << LOW_BITS | low,
             target: half(request.spec.collection_hash),
-            ask: half(request.spec.shape_hash),
+            shape: half(request.spec.shape_hash),
             link,
             millis: u32::try_from(request.micros.unwrap_or(0) / 1_000).unwrap_or(u32::MAX),
         })
     }
 
-    /// Creates an entry for tests from `(target, ask)`, link and duration.
+    /// Creates an entry for tests from `(target, shape)`, link and duration.
     #[cfg(test)]
     pub(crate) fn made_up(
         at: i64,
         kind: RequestKind,
         response: ResponseClass,
-        (target, ask): (u32, u32),
+        (target, shape): (u32, u32),
         link: u32,
         millis: u32,
     ) -> Self {
-        Self { when: at << WHAT_BITS | kind as i64 | (response as i64) << 3, target, ask, link, millis }
+        Self { when: at << LOW_BITS | kind as i64 | (response as i64) << 3, target, shape, link, millis }
     }
 
     /// Adds `sendInitialEvents=true`.
     #[cfg(test)]
-    pub(crate) fn asking_initial_events(self) -> Self {
+    pub(crate) fn with_initial_events(self) -> Self {
         Self { when: self.when | 1 << 5, ..self }
     }
 
     /// Adds a `limit`.
     #[cfg(test)]
-    pub(crate) fn asking_page(self) -> Self {
+    pub(crate) fn with_limit(self) -> Self {
         Self { when: self.when | 1 << 6, ..self }
     }
 
     /// Receive time, in microseconds since 1970.
     #[must_use]
     pub fn at(&self) -> i64 {
-        self.when >> WHAT_BITS
+        self.when >> LOW_BITS
     }
 
     /// End time, in microseconds since 1970. For a [`RequestKind::WatchBegan`] entry, this is the receive time.
@@ -170,13 +170,13 @@ impl HistoryEntry {
 
     /// Whether the request is a WATCH with `sendInitialEvents=true`.
     #[must_use]
-    pub fn asks_initial_events(&self) -> bool {
+    pub fn sends_initial_events(&self) -> bool {
         self.bits(5, 1) == 1
     }
 
     /// Whether the request has a `limit`.
     #[must_use]
-    pub fn asks_page(&self) -> bool {
+    pub fn has_limit(&self) -> bool {
         self.bits(6, 1) == 1
     }
 }
@@ -186,7 +186,7 @@ fn half(hash: u64) -> u32 {
     (hash >> 32) as u32
 }
 
-/// The hash of a request shape, as in [`HistoryEntry::ask`].
+/// The hash of a request shape, as in [`HistoryEntry::shape`].
 #[must_use]
 pub fn shape_hash_of(shape: &RequestShape<CompactString>) -> u32 {
     half(stable_hash(&shape.as_borrowed()))
@@ -198,11 +198,11 @@ mod tests {
 
     #[test]
     fn entry_returns_its_packed_fields() {
-        let when = 1_700_000_000_123_456_i64 << WHAT_BITS | RequestKind::WatchEnded as i64 | 1 << 3 | 1 << 5;
-        let entry = HistoryEntry { when, target: 0, ask: 0, link: 0, millis: 2_000 };
+        let when = 1_700_000_000_123_456_i64 << LOW_BITS | RequestKind::WatchEnded as i64 | 1 << 3 | 1 << 5;
+        let entry = HistoryEntry { when, target: 0, shape: 0, link: 0, millis: 2_000 };
         assert_eq!((entry.at(), entry.end()), (1_700_000_000_123_456, 1_700_000_002_123_456));
         assert_eq!((entry.kind(), entry.response()), (RequestKind::WatchEnded, ResponseClass::Expired));
-        assert!(entry.asks_initial_events());
+        assert!(entry.sends_initial_events());
         assert_eq!(size_of::<HistoryEntry>(), 24);
     }
 }

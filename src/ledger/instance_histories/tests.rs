@@ -21,7 +21,7 @@ fn each(events: &[(u8, i64)], mut add: impl FnMut(RowHash, u64, Instance<&str>, 
     }
 }
 
-fn kept(events: &[(u8, i64)]) -> InstanceHistories {
+fn histories(events: &[(u8, i64)]) -> InstanceHistories {
     kept_within(InstanceHistories::within(SMALL, false), events)
 }
 
@@ -83,7 +83,7 @@ fn naive(events: &[(u8, i64)]) -> Settled {
     let all = followed;
     let left_out = lost.values().map(|own| own.len() as u64).sum();
     let mut followed = Followed { one_of: 1 << SMALL.zeros(step), left_out, ..Followed::default() };
-    let mut kept = BTreeMap::new();
+    let mut naive = BTreeMap::new();
     for (name, mut own) in all {
         own.sort_unstable();
         let seen = own.len() as u64;
@@ -94,9 +94,9 @@ fn naive(events: &[(u8, i64)]) -> Settled {
         if seen > own.len() as u64 {
             followed.of_each = Some(cap as u64);
         }
-        kept.insert(name, (own, seen));
+        naive.insert(name, (own, seen));
     }
-    (kept, followed)
+    (naive, followed)
 }
 
 proptest! {
@@ -108,16 +108,16 @@ proptest! {
     ) {
         let mut events = [events, heavy].concat();
         let whole = naive(&events);
-        prop_assert_eq!(&settled(kept(&events)), &whole);
+        prop_assert_eq!(&settled(histories(&events)), &whole);
         let (left, right) = events.split_at(cut.min(events.len()));
-        let mut merged = kept(right);
-        merged.merge(kept(left));
+        let mut merged = histories(right);
+        merged.merge(histories(left));
         prop_assert_eq!(&settled(merged), &whole);
         let shared = kept_by_workers(&InstanceHistories::within(SMALL, false), [left, right]);
         prop_assert_eq!(&settled(shared.take()), &whole);
         prop_assert_eq!(settled(shared.take()), naive(&[]));
         events.sort_by_key(|(instance, at)| (*at, *instance));
-        prop_assert_eq!(&settled(kept(&events)), &whole);
+        prop_assert_eq!(&settled(histories(&events)), &whole);
         let (_, followed) = whole;
         prop_assert_eq!(followed.requests + followed.left_out, events.len() as u64, "nothing is lost");
     }

@@ -43,13 +43,13 @@ impl Dense {
         self.grow_to(at + 1);
         let before = self.cell(at);
         let sum = before.saturating_add(count);
-        let (kept, too_large) = match u16::try_from(sum) {
+        let (small, too_large) = match u16::try_from(sum) {
             Ok(sum) => (sum, None),
             Err(_) => (0, Some(sum)),
         };
-        self.held += u32::from(kept > 0);
+        self.held += u32::from(small > 0);
         self.held -= u32::from(before > 0);
-        self.set(at, kept);
+        self.set(at, small);
         too_large
     }
 
@@ -59,8 +59,8 @@ impl Dense {
         let at = number.wrapping_sub(self.base) as usize;
         let own = if at < self.numbers() { self.cell(at) } else { 0 };
         // A count that needs more than two bytes is stored elsewhere.
-        let kept = u16::try_from(own.saturating_add(count)).map_or(0, u64::from);
-        bytes(end - self.base.min(number) as usize, if self.is_wide { u64::MAX } else { kept })
+        let largest = u16::try_from(own.saturating_add(count)).map_or(0, u64::from);
+        bytes(end - self.base.min(number) as usize, if self.is_wide { u64::MAX } else { largest })
     }
 
     pub fn shrink(&mut self) {

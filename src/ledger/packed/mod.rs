@@ -105,8 +105,8 @@ impl Packed {
         }
     }
 
-    fn become_other(&mut self, form: Near) {
-        for (number, count) in std::mem::replace(&mut self.near, form).counts() {
+    fn become_other(&mut self, near: Near) {
+        for (number, count) in std::mem::replace(&mut self.near, near).counts() {
             self.put(number, count);
         }
     }
