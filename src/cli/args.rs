@@ -17,9 +17,9 @@ use crate::rules::Severity;
 
 const EXIT_STATUS: &str = "\
 Exit status:
-  0  the work was done
-  1  something was found that --fail-on names
-  2  the work could not be done: no such file, no audit event in it, a wrong flag, rule or policy file";
+  0  success
+  1  --fail-on found something
+  2  kubetoll could not do the work: no such file, no audit event in it, or a wrong flag, rule or policy file";
 
 /// The usage of `extract`.
 const EXTRACT_HELP: &str = "\
@@ -29,8 +29,9 @@ Examples:
   kubetoll extract audit.log --client kubectl --after 2026-07-23T10:00:00Z
   kubetoll extract - --anonymize < audit.log > anonymous.jsonl
 
-Case numbers are those of `kubetoll scan` with the same flags. The log is read twice, so with --case or a filter it must
-be a file. Exit status: 0 done, 2 could not do the work.";
+Case numbers are those of `kubetoll scan` with the same flags.
+With --case or a filter, kubetoll reads the log twice, so it must be a file.
+Exit status: 0 success, 2 kubetoll could not do the work.";
 
 /// Shows what each client costs your Kubernetes control plane, from recorded audit logs.
 #[derive(Debug, Parser)]
@@ -49,11 +50,11 @@ pub(super) enum Command {
     /// Write the events of a case or of a whole log as evidence for others.
     ///
     /// Writes audit events without their envelopes, one JSON object per line, with all stages of each request. Access
-    /// lines (httplog) stay as they are. Bodies of requests may hold secrets. With --anonymize, bodies are left out
-    /// and names become pseudonyms. docs/extract.md lists the fields that remain.
+    /// lines (httplog) stay as they are. Bodies of requests may have secrets. With --anonymize, kubetoll omits bodies
+    /// and replaces names with pseudonyms. docs/extract.md lists the fields that remain.
     #[command(after_help = EXTRACT_HELP)]
     Extract(ExtractArgs),
-    /// Say where the server reads the result of a request, and why.
+    /// Show where the server serves a request from, and why.
     Classify(ClassifyArgs),
     /// List, explain and check the rules for findings.
     #[command(subcommand)]

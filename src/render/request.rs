@@ -158,8 +158,8 @@ pub fn source(served_from: &str, likely: Option<&str>, rejected: Option<u16>) ->
 fn certainty(code: &str) -> &'static str {
     match code {
         "certain" => "certain: all supported versions agree",
-        "by-version" => "by-version: other versions decide otherwise, see below",
-        _ => "by-config: this version decides otherwise with its defaults and a current etcd",
+        "by-version" => "by-version: other versions have another verdict, see below",
+        _ => "by-config: with default feature gates and a current etcd, this version has another verdict",
     }
 }
 

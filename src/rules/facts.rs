@@ -167,7 +167,7 @@ pub const CLIENT: &[Variable<RowGetter>] = &[
     Variable {
         name: "job",
         kind: Bool,
-        doc: "It runs once and ends: `kubectl`, `helm`, `terraform`, a backup tool or another job of docs/products.md, pods with the names of a CronJob, or instances that start one after another and end after a bounded time. A WATCH does not help such a client.",
+        doc: "It runs once and ends. Examples are `kubectl`, `helm`, `terraform`, and the backup tools and jobs in docs/products.md. Also pods with names of a CronJob, and instances that start one after another and end after a bounded time. A WATCH does not help such a client.",
         get: |row| VariableValue::Bool(row.client.job(row.product) >= Job::Likely),
     },
     Variable {
@@ -209,7 +209,7 @@ pub const CLIENT: &[Variable<RowGetter>] = &[
     Variable {
         name: "namespaces",
         kind: Int,
-        doc: "Distinct namespaces that its requests name. Leases do not count. In a ServiceAccount's own namespace, GETs, ConfigMaps, Secrets, Events, Endpoints and EndpointSlices do not count either, because they do not show where it works.",
+        doc: "Distinct namespaces that its requests name. Leases do not count. In a ServiceAccount's own namespace, GETs, ConfigMaps, Secrets, Events, Endpoints and EndpointSlices do not count either. They do not show where the client works.",
         get: |row| VariableValue::count(row.client.namespaces.count().0),
     },
 ];
@@ -391,7 +391,7 @@ pub const REQUEST: &[Variable<RowGetter>] = &[
     Variable {
         name: "misspelled",
         kind: Texts,
-        doc: "List options that the client probably meant, where the server ignores a misspelled parameter.",
+        doc: "List options that the client probably meant by misspelled parameters, which the server ignores.",
         get: |row| VariableValue::Texts(row.key.misspelled.iter().map(|key| key.as_str().into()).collect()),
     },
     Variable {

@@ -82,7 +82,7 @@ pub(super) const COUNTS: &[Variable<GroupGetter>] = counts! {
         |pattern| pattern.informers.starts;
     "relists", "LISTs with which an informer started again, because its WATCH had ended, expired or been refused.",
         |pattern| pattern.informers.relists();
-    "relistsExpired", "Part of `relists`: those after a WATCH that got status 410 or ended within a second, as it does if its revision is too old.",
+    "relistsExpired", "Part of `relists`: those after a WATCH that got status 410 or ended within a second. Such a WATCH had a revision that was too old.",
         |pattern| pattern.informers.relists_expired;
     "relistsRefused", "Part of `relists`: those after a WATCH that was refused with another status.",
         |pattern| pattern.informers.relists_refused;
@@ -92,7 +92,7 @@ pub(super) const COUNTS: &[Variable<GroupGetter>] = counts! {
         |pattern| pattern.informers.most_relists;
     "mostRelistsInAnHour", "The most relists of one informer within 60 minutes after its WATCH had expired or been refused. Instances that are addresses do not count, since many informers may share an address.",
         |pattern| pattern.informers.most_in_an_hour;
-    "startsTwice", "Starts at which an instance sent the same whole LIST twice within ten seconds and not a third time, and a WATCH followed.",
+    "startsTwice", "Starts with exactly two LISTs of the same collection within ten seconds by one instance, and a WATCH after them.",
         |pattern| pattern.informers.twice;
     "alone", "Served LISTs and GETs without a WATCH of the same collection or object within 30 s.",
         |pattern| pattern.polling.alone;
@@ -106,7 +106,7 @@ pub(super) const COUNTS: &[Variable<GroupGetter>] = counts! {
         |pattern| pattern.polling.most_targets;
     "mostPolls", "The most polls of one collection or object by one instance.",
         |pattern| pattern.polling.busiest.first().map_or(0, |busiest| busiest.reads);
-    "herds", "How often ten instances or more sent the same LIST within seconds: four times as many as in an ordinary second.",
+    "herds", "How often ten instances or more sent the same LIST within seconds, at least four times as many as in a normal second.",
         |pattern| pattern.herds.count;
     "herdRequests", "LISTs of all herds.",
         |pattern| pattern.herds.requests;
@@ -138,7 +138,7 @@ pub(super) const COUNTS: &[Variable<GroupGetter>] = counts! {
         |pattern| pattern.watching.most_short;
     "mostShortInAnHour", "The most such WATCHes of one collection by one instance within 60 minutes.",
         |pattern| pattern.watching.most_short_in_an_hour;
-    "doubledWatches", "WATCHes that ran for 30 s or more in parallel with another one by the same pod or node, with the same collection and selectors.",
+    "doubledWatches", "WATCHes that ran for 30 s or more in parallel with another WATCH of the same pod or node. Both have the same collection and selectors.",
         |pattern| pattern.watching.beside;
     "mostAtOnce", "The most such WATCHes in parallel; 0 if there were none.",
         |pattern| pattern.watching.most_at_once;

@@ -92,7 +92,7 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
     Variable {
         name: "perMinute",
         kind: Double,
-        doc: "Requests divided by `activeMinutes`. If the time from the first event to the last is shorter, divided by that time, but at least by one minute.",
+        doc: "Requests divided by `activeMinutes`, or by the time from the first event to the last if that is shorter. The divisor is at least one minute.",
         get: |group| per_minute(group, group.requests()),
     },
     Variable {
@@ -112,7 +112,7 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
     Variable {
         name: "targets",
         kind: Int,
-        doc: "Distinct paths with their field selectors: objects for gets, updates, patches, deletes and watches of one object; namespaces for LISTs in a namespace; kubelets for the Events that they write. Above 64, an estimate.",
+        doc: "Distinct paths with their field selectors. For requests for one object, these are objects. For LISTs in a namespace, these are namespaces. For Events that kubelets write, these are kubelets. Above 64, an estimate.",
         get: |group| VariableValue::count(group.targets().distinct()),
     },
     Variable {
@@ -214,7 +214,7 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
     Variable {
         name: "unfinished",
         kind: Int,
-        doc: "Requests with a RequestReceived event but without a ResponseComplete event, without long-running ones. 0 if the log has no RequestReceived events.",
+        doc: "Requests with a RequestReceived event and without a ResponseComplete event. Long-running requests do not count. 0 if the log has no RequestReceived events.",
         get: |group| VariableValue::count(group.unfinished()),
     },
     Variable {
@@ -282,7 +282,7 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
     Variable {
         name: "receivedBytes",
         kind: Int,
-        doc: "Upper bound of the bytes that the client received, in the size of the stored objects, by the inventory; 0 if unknown.",
+        doc: "The most bytes that the client can have received, by the inventory: the size of the stored objects. 0 if unknown.",
         get: |group| VariableValue::count(group.cost().received.bytes),
     },
     Variable {
@@ -352,7 +352,7 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
     Variable {
         name: "etcdSlowReads",
         kind: Int,
-        doc: "Slow reads in etcd's own log (`--etcd-log`) that overlap with LISTs of the group that may have read the collection from etcd; 0 without that log.",
+        doc: "Slow reads in etcd's own log (`--etcd-log`) that overlap with LISTs of the group. Only LISTs that may have read the collection from etcd count. 0 without that log.",
         get: |group| VariableValue::count(group.slow_reads().map_or(0, |reads| reads.reads)),
     },
     Variable {
@@ -385,13 +385,13 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
     Variable {
         name: "etcdWrites",
         kind: Int,
-        doc: "Requests of the group that wrote to etcd: creates, updates, patches and deletes that were not refused (4xx), did not fail (5xx), and had no `dryRun=All`.",
+        doc: "Requests of the group that wrote to etcd: creates, updates, patches and deletes. Refused (4xx) and failed (5xx) requests, and those with `dryRun=All`, do not count.",
         get: |group| VariableValue::count(group.load().etcd_writes),
     },
     Variable {
         name: "readsInStep",
         kind: Int,
-        doc: "GETs from etcd that the client sends in the same minutes as the requests of the group, at most one for each. They read one resource, with at most twice as many GETs as the group has requests. For a client that reads before each write, it is the number of writes.",
+        doc: "GETs of one resource from etcd by the same client. In each minute, at most as many count as the group has requests. A resource with more than twice as many GETs as the group has requests does not count. For a client that reads before each write, this is the number of writes.",
         get: |group| VariableValue::count(group.in_step().reads),
     },
     Variable {
