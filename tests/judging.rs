@@ -104,7 +104,7 @@ type Found = BTreeSet<(String, String, usize, Vec<String>, String)>;
 
 /// Evaluates each condition on each row and each level on each group, without a cache.
 fn naively(judged: &JudgedClients, rules: &[Rule]) -> Found {
-    let whole = ClientTotals::new(judged);
+    let totals = ClientTotals::new(judged);
     let mut all: Vec<(usize, RowFacts<'_>)> = Vec::new();
     for (index, client) in judged.clients.iter().enumerate() {
         for (key, shape_summary) in &client.shapes {
@@ -132,7 +132,7 @@ fn naively(judged: &JudgedClients, rules: &[Rule]) -> Found {
             }
         }
         for ((client, _), rows) in groups {
-            let group = RowGroup::new(rows, client, &whole);
+            let group = RowGroup::new(rows, client, &totals);
             if group.requests() == 0 {
                 continue;
             }

@@ -23,7 +23,7 @@ pub(super) fn load(args: &RuleArgs, fail_on: &[FailOn]) -> anyhow::Result<Judgin
     let (mut rules, policy) = all(args)?;
     let fail_on = if fail_on.is_empty() { fail_on_of(&policy) } else { fail_on.to_vec() };
     for word in fail_on.iter().filter_map(rule_of) {
-        policy::known_fail_on(word, &rules).map_err(|error| anyhow!("--fail-on: {error}"))?;
+        policy::check_fail_on(word, &rules).map_err(|error| anyhow!("--fail-on: {error}"))?;
     }
     let select = if args.select.is_empty() { &policy.select } else { &args.select };
     let ignore: Vec<String> = args.ignore.iter().chain(&policy.ignore).cloned().collect();
@@ -98,14 +98,14 @@ mod tests {
         }
         let rules = RuleSet::embedded();
         assert_eq!(
-            policy::known_fail_on("KT1O1", &rules).expect_err("no rule"),
+            policy::check_fail_on("KT1O1", &rules).expect_err("no rule"),
             "cannot fail on 'KT1O1'; did you mean 'KT101'?"
         );
         assert_eq!(
-            policy::known_fail_on("etcd-lists", &rules).expect_err("no rule"),
+            policy::check_fail_on("etcd-lists", &rules).expect_err("no rule"),
             "cannot fail on 'etcd-lists'; did you mean 'etcd-list'?"
         );
-        let unlike = policy::known_fail_on("everything-at-all", &rules).expect_err("no rule");
+        let unlike = policy::check_fail_on("everything-at-all", &rules).expect_err("no rule");
         assert!(unlike.contains("`kubetoll rules list`"), "{unlike}");
     }
 }

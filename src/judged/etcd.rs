@@ -1,8 +1,8 @@
 //! Finds the clients whose LISTs overlap slow reads in etcd's log.
 
-mod under_way;
+mod slow_reads;
 
-pub use under_way::{ListUnderWay, Matched, Nearness, SLACK, SlowRead, SlowReads, under_way};
+pub use slow_reads::{MatchedSlowReads, Nearness, RunningList, SLACK, SlowRead, SlowReads, match_to_lists};
 
 use super::client_summary::ClientSummary;
 use super::key::ShapeKey;
@@ -19,8 +19,8 @@ use crate::requests::namespace::{self, namespace_hash};
 pub(super) fn match_slow_reads<'a>(
     clients: &mut [ClientSummary],
     ranges: impl Iterator<Item = &'a SlowRange>,
-) -> Matched {
-    let (matched, mut of_rows) = under_way(ranges, lists_under_way(clients));
+) -> MatchedSlowReads {
+    let (matched, mut of_rows) = match_to_lists(ranges, running_lists(clients));
     let shapes = clients.iter_mut().flat_map(|client| client.shapes.values_mut());
     for (index, product_row) in shapes.flat_map(|shape_summary| &mut shape_summary.rows).enumerate() {
         product_row.slow_reads = of_rows.remove(&index).unwrap_or_default().into();
@@ -30,7 +30,7 @@ pub(super) fn match_slow_reads<'a>(
 
 /// The LISTs that may have read a collection from etcd, one by one. They come from instances with a history, and
 /// from the costliest requests of each row.
-fn lists_under_way(clients: &[ClientSummary]) -> impl Iterator<Item = ListUnderWay<'_>> {
+fn running_lists(clients: &[ClientSummary]) -> impl Iterator<Item = RunningList<'_>> {
     let rows = clients.iter().enumerate().flat_map(|(index, client)| {
         rows(client).map(move |(key, shape_summary, product_row)| (index, key, shape_summary, product_row))
     });
@@ -50,7 +50,7 @@ fn lists_under_way(clients: &[ClientSummary]) -> impl Iterator<Item = ListUnderW
                     && key.kube_version.at_least(27, 0)
         });
         let costliest = exemplars(&product_row.row).filter_map(listed);
-        product_row.lists.iter().copied().chain(costliest).map(move |list| ListUnderWay {
+        product_row.lists.iter().copied().chain(costliest).map(move |list| RunningList {
             client,
             row,
             resource,

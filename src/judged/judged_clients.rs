@@ -44,7 +44,7 @@ pub struct JudgedClients {
     /// The namespaced resources: those with at least one request that has a namespace in its path.
     pub namespaced: BTreeSet<String>,
     /// Slow reads in etcd's log, matched to the clients' LISTs. Empty without such a log.
-    pub slow_reads: etcd::Matched,
+    pub slow_reads: etcd::MatchedSlowReads,
     /// How many instances and requests the patterns cover, by kind of request.
     pub followed: AllFollowed,
     /// The number of nodes in the log: the largest number of nodes that one client ran on.
@@ -142,7 +142,7 @@ impl JudgedClients {
             version,
             received_only,
             namespaced: BTreeSet::new(),
-            slow_reads: etcd::Matched::default(),
+            slow_reads: etcd::MatchedSlowReads::default(),
             followed: patterns.followed,
             nodes,
             cluster_nodes: measures

@@ -8,7 +8,7 @@ use cel::common::ast::{Expr, IdedExpr, LiteralValue, SourceInfo, operators};
 use super::check_error::CheckError;
 use super::names::{Root, VariableRef, VariableScope};
 use super::native::NativeExpr;
-use super::types::Check;
+use super::types::TypeCheck;
 use super::value::VariableValue;
 
 /// The maximum length of a condition, in bytes: about twenty times the longest embedded condition.
@@ -88,27 +88,27 @@ impl Condition {
     fn check(
         source: &str,
         expr: &IdedExpr,
-        places: &SourceInfo,
+        source_info: &SourceInfo,
         scope: &VariableScope<'_>,
     ) -> Result<Self, Vec<CheckError>> {
         if is_too_deep(expr) {
             return Err(vec![CheckError { offset: 0, message: TOO_DEEP.to_owned() }]);
         }
-        let mut wrong = Vec::new();
-        let steps = steps_of(expr, false, places, &mut wrong);
+        let mut errors = Vec::new();
+        let steps = steps_of(expr, false, source_info, &mut errors);
         if steps > MOST_STEPS {
             let message = format!("the condition takes up to {steps} steps; the limit is {MOST_STEPS}");
-            wrong.push(CheckError { offset: offset_in(expr, places), message });
+            errors.push(CheckError { offset: offset_in(expr, source_info), message });
         }
-        if !wrong.is_empty() {
-            return Err(wrong);
+        if !errors.is_empty() {
+            return Err(errors);
         }
-        let (variables, wrong) = Check::run(expr, places, scope);
-        if !wrong.is_empty() {
-            return Err(wrong);
+        let (variables, errors) = TypeCheck::run(expr, source_info, scope);
+        if !errors.is_empty() {
+            return Err(errors);
         }
         let conjunct = |expr: &IdedExpr| Conjunct {
-            variables: Check::run(expr, places, scope).0,
+            variables: TypeCheck::run(expr, source_info, scope).0,
             expr: Runnable::new(expr, scope),
         };
         let conjuncts = conjuncts_of(expr).into_iter().map(conjunct).collect();
@@ -232,8 +232,8 @@ fn is_too_deep(root: &IdedExpr) -> bool {
 
 /// Returns an upper bound for the steps of an expression. Also rejects an expression that joins strings in a loop:
 /// nested loops could double a string in each step.
-fn steps_of(expr: &IdedExpr, in_loop: bool, places: &SourceInfo, wrong: &mut Vec<CheckError>) -> u64 {
-    let mut of = |expr: &IdedExpr, in_loop: bool| steps_of(expr, in_loop, places, wrong);
+fn steps_of(expr: &IdedExpr, in_loop: bool, source_info: &SourceInfo, errors: &mut Vec<CheckError>) -> u64 {
+    let mut of = |expr: &IdedExpr, in_loop: bool| steps_of(expr, in_loop, source_info, errors);
     let steps = match &expr.expr {
         Expr::Call(call) => {
             let all = call.target.as_deref().into_iter().chain(&call.args);
@@ -263,13 +263,13 @@ fn steps_of(expr: &IdedExpr, in_loop: bool, places: &SourceInfo, wrong: &mut Vec
         && call.args.iter().all(is_joined)
     {
         let message = "exists() and all() cannot add or join values".to_owned();
-        wrong.push(CheckError { offset: offset_in(expr, places), message });
+        errors.push(CheckError { offset: offset_in(expr, source_info), message });
     }
     steps.saturating_add(1)
 }
 
-fn offset_in(expr: &IdedExpr, places: &SourceInfo) -> usize {
-    places.offset_for(expr.id).map_or(0, |(start, _)| start as usize)
+fn offset_in(expr: &IdedExpr, source_info: &SourceInfo) -> usize {
+    source_info.offset_for(expr.id).map_or(0, |(start, _)| start as usize)
 }
 
 /// Converts a line and a column to a byte offset. Lines and columns begin with 1; a parser reports 0 if it does not

@@ -56,9 +56,9 @@ struct EtcdWrites {
 }
 
 fn is_counted(key: &ShapeKey) -> bool {
-    let is_apart =
+    let has_own_rule =
         |resource: &str| matches!(resource, "leases.coordination.k8s.io" | "events" | "events.events.k8s.io");
-    key.served_from == ServedFrom::Write && !key.resource.as_deref().is_some_and(is_apart)
+    key.served_from == ServedFrom::Write && !key.resource.as_deref().is_some_and(has_own_rule)
 }
 
 impl EtcdWrites {

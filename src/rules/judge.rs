@@ -9,6 +9,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::condition::{Condition, Conjunct};
 use super::facts::RowFacts;
+use super::finding_texts;
 use super::gates::{self, Gates, RequestGate, Worst};
 use super::group::RowGroup;
 use super::hits::HitRef;
@@ -20,7 +21,6 @@ use super::rows::{Rows, fact};
 use super::rule::{Rule, Severity};
 use super::stats::STATS;
 use super::value::VariableValue;
-use super::write;
 use super::{Finding, Suppression};
 use crate::apiserver::resources::OTHER;
 use crate::judged::JudgedClients;
@@ -126,14 +126,14 @@ pub fn judge_some(
     }
     let is_chosen = |number: Option<usize>| number.is_none_or(|number| is_chosen[number]);
     hits.retain(|(at, number, _)| !rules[*at].is_embedded || is_chosen(*number));
-    let written = hits.into_par_iter().map(|(at, number, hit)| {
-        let (finding, failed) = hit.write(&rules[at], &input);
+    let rendered = hits.into_par_iter().map(|(at, number, hit)| {
+        let (finding, failed) = hit.render(&rules[at], &input);
         let finding = Finding { hit: number, ..finding };
         (at, failed, is_chosen(number).then_some((hit.suppressed_by, finding)))
     });
-    let written: Vec<_> = written.collect();
-    all.findings.reserve_exact(written.len());
-    for (at, failed, chosen) in written {
+    let rendered: Vec<_> = rendered.collect();
+    all.findings.reserve_exact(rendered.len());
+    for (at, failed, chosen) in rendered {
         failures[at].extend(failed);
         match chosen {
             None => {}
@@ -206,10 +206,10 @@ struct Hit<'r> {
 }
 
 impl Hit<'_> {
-    fn write(&self, rule: &Rule, input: &InputFacts) -> (Finding, Vec<String>) {
+    fn render(&self, rule: &Rule, input: &InputFacts) -> (Finding, Vec<String>) {
         match &self.group {
-            Some(group) => write::on_group(rule, self.severity, group),
-            None => write::on_input(rule, self.severity, input),
+            Some(group) => finding_texts::on_group(rule, self.severity, group),
+            None => finding_texts::on_input(rule, self.severity, input),
         }
     }
 }

@@ -13,6 +13,7 @@ mod deprecations;
 pub mod facts;
 pub mod figures;
 mod finding;
+mod finding_texts;
 mod gates;
 pub mod group;
 pub mod hits;
@@ -39,7 +40,6 @@ pub mod stats;
 pub mod text;
 mod types;
 pub mod value;
-mod write;
 
 pub use crate::files::error::{self, FileError, FileErrors};
 use crate::files::yaml;

@@ -76,7 +76,7 @@ pub const FAIL_ON: [&str; 6] = ["info", "warning", "error", "etcd-list", "etcd-g
 ///
 /// # Errors
 /// Returns a message with the expected words.
-pub fn known_fail_on(word: &str, rules: &RuleSet) -> Result<(), String> {
+pub fn check_fail_on(word: &str, rules: &RuleSet) -> Result<(), String> {
     if FAIL_ON.contains(&word) || rules.check_word(word).is_ok() {
         return Ok(());
     }
@@ -235,7 +235,7 @@ impl PolicyReader<'_> {
                 "failOn" => {
                     policy.fail_on = self.reader.texts(what, node);
                     for word in &policy.fail_on {
-                        if let Err(error) = known_fail_on(&word.value, self.rules) {
+                        if let Err(error) = check_fail_on(&word.value, self.rules) {
                             self.reader.say(word.at, error);
                         }
                     }

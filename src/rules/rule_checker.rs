@@ -45,8 +45,8 @@ pub(super) fn parse_embedded_rule(file: &str, source: &str) -> Rule {
 fn parse_at_level(file: &str, source: &str, level: CheckLevel, errors: &mut FileErrors) -> Option<Rule> {
     let before = errors.0.len();
     let node = yaml::read(file, source, yaml::LONGEST, errors)?;
-    let written = read(node, &mut Reader { file, errors });
-    let rule = Checker { file, source, errors, level }.rule(written);
+    let rule_file = read(node, &mut Reader { file, errors });
+    let rule = Checker { file, source, errors, level }.rule(rule_file);
     rule.filter(|_| errors.0.len() == before)
 }
 
@@ -68,55 +68,57 @@ enum CheckLevel {
 }
 
 impl Checker<'_> {
-    fn rule(&mut self, written: RuleFile) -> Option<Rule> {
-        let id = written.id.as_ref().and_then(|id| self.id(id));
-        let name = written.name.as_ref().and_then(|name| self.name(name));
-        let group_by = self.group_by(&written.group_by);
+    fn rule(&mut self, rule_file: RuleFile) -> Option<Rule> {
+        let id = rule_file.id.as_ref().and_then(|id| self.id(id));
+        let name = rule_file.name.as_ref().and_then(|name| self.name(name));
+        let group_by = self.group_by(&rule_file.group_by);
         let thresholds: Vec<(String, f64)> =
-            written.thresholds.iter().map(|(name, number)| (name.value.clone(), *number)).collect();
-        let rows =
+            rule_file.thresholds.iter().map(|(name, number)| (name.value.clone(), *number)).collect();
+        let match_scope =
             VariableScope { roots: &[Root::Client, Root::Request, Root::Server], thresholds: &thresholds };
-        let matches = match &written.matches {
+        let matches = match &rule_file.matches {
             Some(text) if group_by.input => {
                 self.say(text.at, "'match' has no effect with groupBy: [input]; remove it");
                 None
             }
-            Some(text) => self.condition(text, &rows),
+            Some(text) => self.condition(text, &match_scope),
             None => None,
         };
-        let groups = VariableScope { roots: Rule::level_roots(group_by), thresholds: &thresholds };
+        let level_scope = VariableScope { roots: Rule::level_roots(group_by), thresholds: &thresholds };
         let mut levels = Vec::new();
-        for (level, text) in &written.levels {
+        for (level, text) in &rule_file.levels {
             let severity: Option<Severity> = level.value.parse().ok();
-            if let (Some(severity), Some(condition)) = (severity, self.condition(text, &groups)) {
+            if let (Some(severity), Some(condition)) = (severity, self.condition(text, &level_scope)) {
                 levels.push((severity, condition));
             }
         }
         levels.sort_by_key(|(severity, _)| std::cmp::Reverse(*severity));
-        self.unused_thresholds(&written, &levels);
+        self.unused_thresholds(&rule_file, &levels);
         let all_roots = Root::ALL
             .into_iter()
             .filter(|root| (*root == Root::Input) == group_by.input || *root == Root::Threshold);
         let all_roots: Vec<Root> = all_roots.collect();
-        let everything = VariableScope { roots: &all_roots, thresholds: &thresholds };
-        let message = written.message.as_ref().and_then(|text| self.text(text, &everything, !group_by.input));
-        let servers = VariableScope { roots: &[Root::Client, Root::Request, Root::Server], thresholds: &[] };
-        let fix = self.fix(&written.fix, &servers, &everything, !group_by.input);
-        let verify = written.verify.as_ref().map(|text| self.text(text, &everything, !group_by.input));
-        let tradeoff = written.tradeoff.as_ref().map(|text| self.text(text, &everything, !group_by.input));
+        let text_scope = VariableScope { roots: &all_roots, thresholds: &thresholds };
+        let message =
+            rule_file.message.as_ref().and_then(|text| self.text(text, &text_scope, !group_by.input));
+        let case_scope =
+            VariableScope { roots: &[Root::Client, Root::Request, Root::Server], thresholds: &[] };
+        let fix = self.fix(&rule_file.fix, &case_scope, &text_scope, !group_by.input);
+        let verify = rule_file.verify.as_ref().map(|text| self.text(text, &text_scope, !group_by.input));
+        let tradeoff = rule_file.tradeoff.as_ref().map(|text| self.text(text, &text_scope, !group_by.input));
         let plain =
             |text: &Option<Positioned<String>>| text.as_ref().map(|text| text.value.trim().to_owned());
-        let summary = written.summary.as_ref().map(|summary| {
+        let summary = rule_file.summary.as_ref().map(|summary| {
             if summary.value.contains('\n') {
                 self.say(summary.at, "the summary must be one line");
             }
             summary.value.clone()
         });
-        if levels.is_empty() && !written.levels.is_empty() {
+        if levels.is_empty() && !rule_file.levels.is_empty() {
             return None;
         }
         Some(Rule {
-            id_at: written.id.as_ref().map_or(FilePosition::START, |id| id.at),
+            id_at: rule_file.id.as_ref().map_or(FilePosition::START, |id| id.at),
             id: id?,
             name: name?,
             summary: summary?,
@@ -126,12 +128,12 @@ impl Checker<'_> {
             levels,
             fixed_severity: None,
             message: message?,
-            why: plain(&written.why)?,
+            why: plain(&rule_file.why)?,
             fix,
             tradeoff: tradeoff.flatten(),
-            quiet_for: plain(&written.quiet_for),
+            quiet_for: plain(&rule_file.quiet_for),
             verify: verify.flatten(),
-            references: written.references.into_iter().map(|text| text.value).collect(),
+            references: rule_file.references.into_iter().map(|text| text.value).collect(),
             is_embedded: self.level == CheckLevel::Embedded,
             file: self.file.to_owned(),
         })
@@ -199,11 +201,11 @@ impl Checker<'_> {
         group_by
     }
 
-    fn unused_thresholds(&mut self, written: &RuleFile, levels: &[(Severity, Condition)]) {
-        if levels.len() < written.levels.len() {
+    fn unused_thresholds(&mut self, rule_file: &RuleFile, levels: &[(Severity, Condition)]) {
+        if levels.len() < rule_file.levels.len() {
             return;
         }
-        for (index, (name, _)) in written.thresholds.iter().enumerate() {
+        for (index, (name, _)) in rule_file.thresholds.iter().enumerate() {
             let is_used = |condition: &Condition| {
                 condition.variables.iter().any(|used| used.root == Root::Threshold && used.index == index)
             };
@@ -215,14 +217,14 @@ impl Checker<'_> {
 
     fn fix(
         &mut self,
-        written: &[(Positioned<String>, Vec<FixCase>)],
-        servers: &VariableScope<'_>,
+        fixes_by_audience: &[(Positioned<String>, Vec<FixCase>)],
+        case_scope: &VariableScope<'_>,
         texts: &VariableScope<'_>,
         plain: bool,
     ) -> Vec<AudienceFix> {
         let mut fixes = Vec::new();
         let mut any = false;
-        for (key, cases) in written {
+        for (key, cases) in fixes_by_audience {
             let audience = Audience::all().find(|audience| audience.as_str() == key.value);
             any |= audience == Some(Audience::Any);
             if audience.is_none() {
@@ -234,7 +236,7 @@ impl Checker<'_> {
             }
             let mut checked = Vec::new();
             for case in cases {
-                let when = case.when.as_ref().map(|when| self.condition(when, servers));
+                let when = case.when.as_ref().map(|when| self.condition(when, case_scope));
                 if let Some(text) = self.text(&case.text, texts, plain) {
                     checked.push((when.flatten(), text));
                 }
@@ -249,7 +251,7 @@ impl Checker<'_> {
                 fixes.push(AudienceFix { audience, cases: checked });
             }
         }
-        if let Some((first, _)) = written.first().filter(|_| !any) {
+        if let Some((first, _)) = fixes_by_audience.first().filter(|_| !any) {
             self.say(first.at, "the fix for 'any' is missing; add it for clients without a fix of their own");
         }
         fixes

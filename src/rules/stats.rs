@@ -19,8 +19,8 @@ fn tenths(count: u64, over: u64) -> VariableValue<'static> {
     VariableValue::Double(if over == 0 { 0.0 } else { (count as f64 * 10.0 / over as f64).round() / 10.0 })
 }
 
-fn percent(part: u64, totals: u64) -> VariableValue<'static> {
-    tenths(part.saturating_mul(100), totals)
+fn percent(part: u64, total: u64) -> VariableValue<'static> {
+    tenths(part.saturating_mul(100), total)
 }
 
 fn millis(micros: Option<u64>) -> VariableValue<'static> {

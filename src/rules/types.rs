@@ -46,35 +46,36 @@ fn each_once(mut names: Vec<VariableRef>) -> Vec<VariableRef> {
 }
 
 /// The state of the type check of one condition.
-pub(super) struct Check<'a> {
+pub(super) struct TypeCheck<'a> {
     scope: &'a VariableScope<'a>,
-    places: &'a SourceInfo,
+    source_info: &'a SourceInfo,
     /// The variables that comprehensions define.
     locals: Vec<(String, Type)>,
     names: Vec<VariableRef>,
-    wrong: Vec<CheckError>,
+    errors: Vec<CheckError>,
 }
 
-impl<'a> Check<'a> {
+impl<'a> TypeCheck<'a> {
     /// Checks a condition. Returns its variables without duplicates, and all errors.
     pub(super) fn run(
         root: &IdedExpr,
-        places: &'a SourceInfo,
+        source_info: &'a SourceInfo,
         scope: &'a VariableScope<'a>,
     ) -> (Vec<VariableRef>, Vec<CheckError>) {
-        let mut check = Self { scope, places, locals: Vec::new(), names: Vec::new(), wrong: Vec::new() };
+        let mut check =
+            Self { scope, source_info, locals: Vec::new(), names: Vec::new(), errors: Vec::new() };
         let actual = check.infer(root);
         if !matches!(actual, BOOL | Type::Any) {
             check.say(root.id, format!("the condition must be true or false, not {}", actual.name()));
         }
-        (each_once(check.names), check.wrong)
+        (each_once(check.names), check.errors)
     }
 
     fn say(&mut self, id: u64, message: String) {
-        let offset = self.places.offset_for(id).map_or(0, |(start, _)| start as usize);
-        let wrong = CheckError { offset, message };
-        if !self.wrong.contains(&wrong) {
-            self.wrong.push(wrong);
+        let offset = self.source_info.offset_for(id).map_or(0, |(start, _)| start as usize);
+        let errors = CheckError { offset, message };
+        if !self.errors.contains(&errors) {
+            self.errors.push(errors);
         }
     }
 

@@ -54,27 +54,27 @@ fn invalid_conditions_report_position_and_error() {
         ("request.verb in ['a', 1]", 16, "lists of anything but strings or numbers are not supported"),
         ("has(request.verb)", 3, "has() is not needed, because each name has a value; it is not supported"),
     ] {
-        let wrong = compile(source).expect_err(source);
-        assert_eq!(wrong, [CheckError { offset, message: message.to_owned() }], "{source}");
+        let errors = compile(source).expect_err(source);
+        assert_eq!(errors, [CheckError { offset, message: message.to_owned() }], "{source}");
     }
 }
 
 #[test]
 fn all_errors_of_a_condition_are_reported_at_once() {
-    let wrong = compile("request.vreb == 'a' && stats.request > 2").expect_err("two names");
-    assert_eq!(wrong.len(), 2, "{wrong:?}");
+    let errors = compile("request.vreb == 'a' && stats.request > 2").expect_err("two names");
+    assert_eq!(errors.len(), 2, "{errors:?}");
 }
 
 #[test]
 fn expensive_conditions_are_rejected() {
     let doubled = "['a'].exists(a, [a + a].exists(b, [b + b].exists(c, c != '')))";
-    let wrong = compile(doubled).expect_err("it doubles a text in each loop");
-    assert_eq!(wrong[0].message, "exists() and all() cannot add or join values");
-    assert_eq!(doubled.as_bytes()[wrong[0].offset], b'+', "{wrong:?}");
+    let errors = compile(doubled).expect_err("it doubles a text in each loop");
+    assert_eq!(errors[0].message, "exists() and all() cannot add or join values");
+    assert_eq!(doubled.as_bytes()[errors[0].offset], b'+', "{errors:?}");
     let list = format!("[{}]", vec!["1"; 20].join(","));
     let nested = format!("{list}.all(a, {list}.all(b, {list}.all(c, a + 1 > 0 && b > 0 && c > 0)))");
-    let wrong = compile(&nested).expect_err("it runs for 8,000 combinations");
-    assert!(wrong[0].message.starts_with("the condition takes up to "), "{wrong:?}");
+    let errors = compile(&nested).expect_err("it runs for 8,000 combinations");
+    assert!(errors[0].message.starts_with("the condition takes up to "), "{errors:?}");
     let once = format!("{list}.all(a, {list}.exists(b, a == b))");
     assert!(compile(&once).is_ok());
 }
@@ -82,9 +82,9 @@ fn expensive_conditions_are_rejected() {
 #[test]
 fn syntax_errors_have_a_position() {
     for source in ["request.verb == ", "a b", "(", "1 +", "'x"] {
-        let wrong = compile(source).expect_err(source);
-        assert!(wrong[0].message.starts_with("not a valid CEL expression: "), "{source}: {wrong:?}");
-        assert!(wrong[0].offset <= source.len());
+        let errors = compile(source).expect_err(source);
+        assert!(errors[0].message.starts_with("not a valid CEL expression: "), "{source}: {errors:?}");
+        assert!(errors[0].offset <= source.len());
     }
 }
 

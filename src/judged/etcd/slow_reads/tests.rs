@@ -19,9 +19,9 @@ fn range(resource: &str, began: i64, ended: i64, bytes: u64) -> SlowRange {
     }
 }
 
-fn list(client: usize, resource: &str, from: i64, to: i64) -> ListUnderWay<'_> {
+fn list(client: usize, resource: &str, from: i64, to: i64) -> RunningList<'_> {
     let (from, to) = (from * 1_000_000, to * 1_000_000);
-    ListUnderWay {
+    RunningList {
         client,
         row: client,
         resource,
@@ -36,14 +36,14 @@ fn list(client: usize, resource: &str, from: i64, to: i64) -> ListUnderWay<'_> {
 
 fn matched<'a>(
     ranges: impl Iterator<Item = &'a SlowRange>,
-    lists: impl Iterator<Item = ListUnderWay<'a>>,
-) -> Matched {
-    under_way(ranges, lists).0
+    lists: impl Iterator<Item = RunningList<'a>>,
+) -> MatchedSlowReads {
+    match_to_lists(ranges, lists).0
 }
 
 /// For each client and resource, four numbers: all reads, covered reads, reads of this client alone, and bytes of the
 /// worst read.
-fn counts(matched: &Matched) -> Vec<(usize, &str, [u64; 4])> {
+fn counts(matched: &MatchedSlowReads) -> Vec<(usize, &str, [u64; 4])> {
     let clients = matched.clients.iter();
     clients
         .map(|((client, name), reads)| {
@@ -72,14 +72,14 @@ fn slow_read_matches_the_clients_with_overlapping_lists() {
 #[test]
 fn row_has_only_the_reads_of_its_own_lists() {
     let ranges = [range("pods", 10, 20, 70), range("pods", 30, 32, 30)];
-    let of_row = |row, list| ListUnderWay { row, ..list };
+    let of_row = |row, list| RunningList { row, ..list };
     let lists = [
         of_row(7, list(0, "pods", 9, 21)),
         of_row(7, list(0, "pods", 29, 33)),
         of_row(8, list(0, "pods", 15, 16)),
         of_row(9, list(0, "pods", 50, 51)),
     ];
-    let (matched, of_rows) = under_way(ranges.iter(), lists.into_iter());
+    let (matched, of_rows) = match_to_lists(ranges.iter(), lists.into_iter());
     let count = |rows: &[usize]| {
         let reads = matched.count(rows.iter().filter_map(|row| of_rows.get(row)).flatten())?;
         Some([reads.reads, reads.covered, reads.covered_bytes, reads.alone])
@@ -115,7 +115,7 @@ fn list_that_covers_a_read_ranks_above_one_that_overlaps() {
 #[test]
 fn clock_difference_is_allowed_only_without_overlap() {
     let ranges = [range("pods", 10, 20, 70)];
-    let near = |lists: &[ListUnderWay<'static>]| {
+    let near = |lists: &[RunningList<'static>]| {
         let matched = self::matched(ranges.iter(), lists.iter().copied());
         matched.clients.into_keys().map(|(client, _)| client).collect::<Vec<_>>()
     };
@@ -126,7 +126,7 @@ fn clock_difference_is_allowed_only_without_overlap() {
 #[test]
 fn list_matches_only_reads_of_its_namespace_and_page_size() {
     let page = |limit| SlowRange { limit, ..range("pods", 10, 20, 70) };
-    let own = |limit| ListUnderWay { limit: Some(limit), ..list(0, "pods", 10, 20) };
+    let own = |limit| RunningList { limit: Some(limit), ..list(0, "pods", 10, 20) };
     let exactly = |size| Limit::Page(PageSize::Exactly(size));
     for (limit, of_range, plain, with_selector) in [
         (Limit::Absent, 0, true, true),
@@ -151,19 +151,19 @@ fn list_matches_only_reads_of_its_namespace_and_page_size() {
     ] {
         let list = own(limit);
         assert_eq!(list.may_read(&page(of_range)), plain, "{limit:?} {of_range}");
-        let selecting = ListUnderWay { selects: true, ..list };
+        let selecting = RunningList { selects: true, ..list };
         assert_eq!(
             selecting.may_read(&page(of_range)),
             with_selector,
             "{limit:?} {of_range} with a selector"
         );
     }
-    let of_namespace = ListUnderWay { in_namespace: Some(true), ..list(0, "pods", 10, 20) };
+    let of_namespace = RunningList { in_namespace: Some(true), ..list(0, "pods", 10, 20) };
     assert!(!of_namespace.may_read(&page(0)));
-    let of = |namespace| SlowRange { in_namespace: true, namespace, ..page(0) };
-    assert!(of_namespace.may_read(&of(7)), "which one is not known");
-    let of_seven = ListUnderWay { namespace: 7, ..of_namespace };
-    assert!(of_seven.may_read(&of(7)) && !of_seven.may_read(&of(8)));
+    let page_in = |namespace| SlowRange { in_namespace: true, namespace, ..page(0) };
+    assert!(of_namespace.may_read(&page_in(7)), "which one is not known");
+    let of_seven = RunningList { namespace: 7, ..of_namespace };
+    assert!(of_seven.may_read(&page_in(7)) && !of_seven.may_read(&page_in(8)));
 }
 
 #[test]
@@ -184,7 +184,7 @@ proptest! {
             .zip(ranges)
             .map(|(bytes, (began, took))| range("pods", began, began + took, bytes))
             .collect();
-        let lists: Vec<ListUnderWay<'_>> =
+        let lists: Vec<RunningList<'_>> =
             lists.into_iter().map(|(client, from, took)| list(client, "pods", from, from + took)).collect();
         let mut naive: BTreeMap<usize, u64> = BTreeMap::new();
         for range in &ranges {

@@ -21,7 +21,7 @@ const MAX_PAGE: u64 = 10_000;
 
 /// A LIST that may have read from etcd.
 #[derive(Debug, Clone, Copy)]
-pub struct ListUnderWay<'a> {
+pub struct RunningList<'a> {
     /// Index of the client in [`JudgedClients::clients`](super::JudgedClients::clients).
     pub client: usize,
     /// Index of the LIST's row among the rows of all clients.
@@ -45,7 +45,7 @@ pub struct ListUnderWay<'a> {
 /// A slow read that matches LISTs of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SlowRead {
-    /// Index of the read in [`Matched::ranges`].
+    /// Index of the read in [`MatchedSlowReads::ranges`].
     pub range: usize,
     /// How well the best LIST of the client matches the read.
     pub nearness: Nearness,
@@ -71,7 +71,7 @@ pub struct SlowReads {
 
 /// All slow reads, matched to clients.
 #[derive(Debug, Default)]
-pub struct Matched {
+pub struct MatchedSlowReads {
     /// The slow reads, costliest first.
     pub ranges: Vec<SlowRange>,
     /// The slow reads of each client and resource.
@@ -80,7 +80,7 @@ pub struct Matched {
     pub resources: BTreeMap<String, (u64, u64)>,
 }
 
-impl ListUnderWay<'_> {
+impl RunningList<'_> {
     /// The time between the LIST and a read, in microseconds; 0 if they overlap.
     fn distance(&self, range: &SlowRange) -> i64 {
         let gap = |earlier: i64, later: i64| later.saturating_sub(earlier).max(0);
@@ -142,10 +142,10 @@ fn smaller_usual(size: u16) -> u64 {
 /// Finds the clients and the rows whose LISTs match each slow read of a collection. The result does not depend on the order
 /// of the reads or of the LISTs.
 #[must_use]
-pub fn under_way<'a, 'r>(
+pub fn match_to_lists<'a, 'r>(
     ranges: impl Iterator<Item = &'r SlowRange>,
-    lists: impl Iterator<Item = ListUnderWay<'a>>,
-) -> (Matched, BTreeMap<usize, Vec<SlowRead>>) {
+    lists: impl Iterator<Item = RunningList<'a>>,
+) -> (MatchedSlowReads, BTreeMap<usize, Vec<SlowRead>>) {
     let mut sorted: Vec<SlowRange> = ranges.cloned().collect();
     sorted.sort_unstable();
     let mut by_resource: HashMap<&str, ResourceReads<'_>> = HashMap::new();
@@ -155,10 +155,10 @@ pub fn under_way<'a, 'r>(
     by_resource.values_mut().for_each(ResourceReads::sort);
     for list in lists {
         if let Some(ranges) = by_resource.get_mut(&*storage_key::stored_name(list.resource)) {
-            ranges.meet(&list);
+            ranges.match_list(&list);
         }
     }
-    let mut matched = Matched::default();
+    let mut matched = MatchedSlowReads::default();
     let mut of_rows: BTreeMap<usize, Vec<SlowRead>> = BTreeMap::new();
     for (resource, ranges) in by_resource {
         let mut counts = (0, 0);
@@ -225,7 +225,7 @@ impl<'a> ResourceReads<'a> {
     }
 
     /// Finds the reads that a LIST matches, and adds the LIST to them.
-    fn meet(&mut self, list: &ListUnderWay<'a>) {
+    fn match_list(&mut self, list: &RunningList<'a>) {
         let first = self.all.partition_point(|(_, range, _)| range.ended < list.from.saturating_sub(SLACK));
         let latest = list.to.saturating_add(SLACK).saturating_add_unsigned(self.longest);
         for (_, range, near) in &mut self.all[first..] {
@@ -240,7 +240,7 @@ impl<'a> ResourceReads<'a> {
     }
 }
 
-impl Matched {
+impl MatchedSlowReads {
     /// Counts each slow read once, even if `reads` has it several times. Returns `None` if there are none.
     #[must_use]
     pub fn count<'r>(&self, reads: impl IntoIterator<Item = &'r SlowRead>) -> Option<SlowReads> {
