@@ -179,16 +179,16 @@ pub fn add(directories: &[PathBuf]) -> Result<(), String> {
             let bytes = read_up_to(&path, LONGEST).map_err(|error| failed(error.to_string()))?;
             let text = String::from_utf8(bytes).map_err(|error| failed(error.to_string()))?;
             let product = Product::read(&text).map_err(failed)?;
-            own.retain(|known| known.name != product.name);
+            own.retain(|other| other.name != product.name);
             own.insert(0, product);
         }
     }
     if own.is_empty() {
         return Ok(());
     }
-    let kept = PRODUCTS.iter().filter(|known| own.iter().all(|product| product.name != known.name));
-    let kept: Vec<Product> = kept.cloned().collect();
-    own.extend(kept);
+    let others = PRODUCTS.iter().filter(|embedded| own.iter().all(|product| product.name != embedded.name));
+    let others: Vec<Product> = others.cloned().collect();
+    own.extend(others);
     // set() fails only on a second call, and each run adds products once.
     let _ = WITH_OWN.set(own);
     Ok(())
@@ -205,13 +205,13 @@ pub fn recognize(
     user_agent: &str,
     service_account: Option<(&str, &str)>,
 ) -> Option<(&'static Product, RecognizedBy)> {
-    if let Some(known) = all().iter().find(|known| known.sends(user_agent)) {
-        return Some((known, RecognizedBy::UserAgent));
+    if let Some(product) = all().iter().find(|product| product.sends(user_agent)) {
+        return Some((product, RecognizedBy::UserAgent));
     }
     let (namespace, name) = service_account?;
     let name = format!("{namespace}/{name}");
-    let is_own = |known: &&Product| known.service_accounts.iter().any(|pattern| matches(pattern, &name));
-    all().iter().find(is_own).map(|known| (known, RecognizedBy::ServiceAccount))
+    let is_own = |product: &&Product| product.service_accounts.iter().any(|pattern| matches(pattern, &name));
+    all().iter().find(is_own).map(|product| (product, RecognizedBy::ServiceAccount))
 }
 
 /// Whether a text matches a pattern. In the pattern, `*` matches any text.

@@ -100,7 +100,7 @@ impl Limit {
     pub const USUAL: [u16; 16] =
         [1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000, 2000, 5000, 10_000, 50_000];
 
-    fn of(limit: list_options::LimitParameter) -> Self {
+    fn from_parameter(limit: list_options::LimitParameter) -> Self {
         match limit {
             list_options::LimitParameter::Absent => Self::Absent,
             list_options::LimitParameter::Invalid => Self::Invalid,
@@ -202,7 +202,7 @@ impl Options {
     }
 
     /// Classifies the options of a request.
-    pub(super) fn of(info: &RequestInfo<'_>, options: &ListOptions<'_>) -> Self {
+    pub(super) fn from_query(info: &RequestInfo<'_>, options: &ListOptions<'_>) -> Self {
         let Some(path) = &info.resource else {
             return Self { timeout_invalid: timeout_is_invalid(options), ..Self::default() };
         };
@@ -211,15 +211,15 @@ impl Options {
             return Self { timeout_invalid: timeout_is_invalid(options), dry_run, ..Self::default() };
         }
         let mut classes = Self {
-            resource_version: ResourceVersion::of(&options.resource_version),
+            resource_version: ResourceVersion::parse(&options.resource_version),
             resource_version_match: match &*options.resource_version_match {
                 "" => ResourceVersionMatch::Unset,
                 "NotOlderThan" => ResourceVersionMatch::NotOlderThan,
                 "Exact" => ResourceVersionMatch::Exact,
                 _ => ResourceVersionMatch::Unknown,
             },
-            limit: Limit::of(options.limit),
-            page: Page::of(&options.continue_token),
+            limit: Limit::from_parameter(options.limit),
+            page: Page::from_token(&options.continue_token),
             watch: options.watch,
             send_initial_events: options.send_initial_events,
             allow_watch_bookmarks: options.allow_watch_bookmarks,
@@ -302,7 +302,7 @@ impl Options {
 }
 
 fn misspelled_bit(key: &str) -> u16 {
-    list_options::LIST_OPTION_KEYS.iter().position(|known| *known == key).map_or(0, |index| 1 << index)
+    list_options::LIST_OPTION_KEYS.iter().position(|option| *option == key).map_or(0, |index| 1 << index)
 }
 
 fn timeout_is_invalid(options: &ListOptions<'_>) -> bool {
@@ -311,7 +311,7 @@ fn timeout_is_invalid(options: &ListOptions<'_>) -> bool {
 }
 
 impl ResourceVersion {
-    fn of(text: &str) -> Self {
+    fn parse(text: &str) -> Self {
         match text {
             "" => Self::Unset,
             "0" => Self::Zero,
@@ -333,7 +333,7 @@ impl ResourceVersion {
 }
 
 impl Page {
-    fn of(token: &str) -> Self {
+    fn from_token(token: &str) -> Self {
         if token.is_empty() {
             return Self::First;
         }

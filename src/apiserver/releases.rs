@@ -150,8 +150,8 @@ impl Releases {
 /// Shortens a range for people: removes the `.0` of `first` if the range ends with a whole minor version.
 #[must_use]
 pub fn short(first: KubeVersion, last: KubeVersion) -> (KubeVersion, KubeVersion) {
-    let is_whole = last.patch.is_none() && first.patch == Some(0);
-    (if is_whole { KubeVersion { patch: None, ..first } } else { first }, last)
+    let is_all_patches = last.patch.is_none() && first.patch == Some(0);
+    (if is_all_patches { KubeVersion { patch: None, ..first } } else { first }, last)
 }
 
 impl fmt::Display for Releases {
@@ -391,8 +391,8 @@ mod tests {
     #[test]
     fn each_built_in_api_is_found_by_its_names() {
         for (at, api) in BUILT_IN.iter().enumerate() {
-            let found = BuiltInApi::find(api.group, api.version, api.resource).map(usize::from);
-            assert_eq!(found, Some(at), "{api}");
+            let index = BuiltInApi::find(api.group, api.version, api.resource).map(usize::from);
+            assert_eq!(index, Some(at), "{api}");
         }
     }
 

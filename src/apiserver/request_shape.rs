@@ -82,7 +82,7 @@ pub enum NonResource {
 }
 
 impl NonResource {
-    fn of(path: &str) -> Self {
+    fn from_path(path: &str) -> Self {
         let first = path.trim_start_matches('/').split('/').next().unwrap_or_default();
         match first {
             "api" | "apis" => Self::Discovery,
@@ -129,14 +129,17 @@ impl<'a> RequestShape<&'a str> {
                 (Self { verb: Verb::Other, target: Target::Unresolvable, options: Options::default() }, "")
             }
             Ok(info) => {
-                let mut classes =
-                    if info.resource.is_some() { Options::of(&info, options) } else { Options::default() };
+                let mut classes = if info.resource.is_some() {
+                    Options::from_query(&info, options)
+                } else {
+                    Options::default()
+                };
                 classes.head = head;
                 classes.double_slash = double_slash;
                 let scope = info.scope().unwrap_or(Scope::Cluster);
                 let namespace = info.resource.as_ref().map_or("", |path| path.namespace);
                 let target = match info.resource {
-                    None => Target::NonResource(NonResource::of(path)),
+                    None => Target::NonResource(NonResource::from_path(path)),
                     Some(path) => Target::Resource {
                         group: bounded_name(path.group),
                         resource: bounded_name(path.resource),

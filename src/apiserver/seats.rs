@@ -77,9 +77,9 @@ pub fn seats(server: &Server, shape: &RequestShape<&str>, stored: Option<StoredO
 /// (kubernetes/kubernetes#134601).
 fn begins_with_objects(server: &Server, options: &Options) -> bool {
     let version = server.version;
-    let asks = options.send_initial_events == Some(true);
+    let sends_initial_events = options.send_initial_events == Some(true);
     let legacy = version.at_least(35, 0) && options.resource_version.is_unset_or_zero();
-    version.at_least(28, 0) && server.enabled(Gate::WatchList) && (asks || legacy)
+    version.at_least(28, 0) && server.enabled(Gate::WatchList) && (sends_initial_events || legacy)
 }
 
 /// Whether a LIST by `metadata.name` has one seat, like a GET. That holds since 1.26, and for some patches of the three
@@ -146,7 +146,7 @@ mod tests {
     use crate::apiserver::ParsedTarget;
     use crate::k8s::request_info::Method;
 
-    fn of(version: &str, uri: &str, objects: u64, bytes: u64) -> Option<u64> {
+    fn estimate(version: &str, uri: &str, objects: u64, bytes: u64) -> Option<u64> {
         let server = Server::with_defaults(version.parse().expect("a version"));
         let target = ParsedTarget::parse(uri).expect("a target");
         let shape = RequestShape::new(Method::Get, &target.path, &target.options);
@@ -186,14 +186,16 @@ mod tests {
         for (bytes, objects, query, is_cached, by_count, by_size) in rows {
             let uri = format!("{}{query}", if is_cached { FROM_CACHE } else { FROM_ETCD });
             let expected = (Some(by_count.min(10)), Some(by_size));
-            let told = (of("1.32.0", &uri, objects, bytes), of("1.34.0", &uri, objects, bytes));
-            assert_eq!(told, expected, "{bytes} bytes, {objects} objects, {uri}");
+            let estimates =
+                (estimate("1.32.0", &uri, objects, bytes), estimate("1.34.0", &uri, objects, bytes));
+            assert_eq!(estimates, expected, "{bytes} bytes, {objects} objects, {uri}");
         }
     }
 
     #[test]
     fn each_branch_starts_with_its_version() {
-        let pods = |version, query: &str| of(version, &format!("/api/v1/pods{query}"), 2_000, 40_000_000);
+        let pods =
+            |version, query: &str| estimate(version, &format!("/api/v1/pods{query}"), 2_000, 40_000_000);
         assert_eq!(pods("1.19.0", ""), None);
         assert_eq!((pods("1.22.17", ""), pods("1.23.0", "")), (Some(1), Some(10)));
         let name = "?fieldSelector=metadata.name%3Da";

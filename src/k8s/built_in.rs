@@ -133,7 +133,11 @@ mod tests {
             ("events.events.k8s.io", "/apis/events.k8s.io/v1/events"),
             ("hpa", "/apis/autoscaling/v2/horizontalpodautoscalers"),
         ] {
-            assert_eq!(BuiltIn::named(name).map(|found| found.path(None)).as_deref(), Some(path), "{name}");
+            assert_eq!(
+                BuiltIn::named(name).map(|built_in| built_in.path(None)).as_deref(),
+                Some(path),
+                "{name}"
+            );
         }
         assert_eq!(BuiltIn::named("widgets.example.com"), None);
         assert_eq!(BuiltIn::named("deployments.example.com"), None);
@@ -143,10 +147,10 @@ mod tests {
     fn short_names_are_unique_within_a_group() {
         for (at, (_, _, short, group, _)) in ROWS.iter().enumerate() {
             for name in *short {
-                let found = ROWS.iter().position(|(plural, singular, other, own, _)| {
+                let index = ROWS.iter().position(|(plural, singular, other, own, _)| {
                     own == group && (plural == name || singular == name || other.contains(name))
                 });
-                assert_eq!(found, Some(at), "{name}");
+                assert_eq!(index, Some(at), "{name}");
             }
         }
     }

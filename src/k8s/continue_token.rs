@@ -66,10 +66,10 @@ pub const TOKEN_START: &str = "eyJ2IjoibWV0Y";
 /// Whether a JSON value is a string with a clean key (see `is_clean_key`). Most keys end with an escaped NUL and have
 /// no other escape. Those keys are checked without unescaping.
 fn starts_at_clean_key(start: &RawValue) -> bool {
-    let written = start.get();
-    let names = written.strip_prefix('"').and_then(|text| text.strip_suffix("\\u0000\""));
+    let quoted = start.get();
+    let names = quoted.strip_prefix('"').and_then(|text| text.strip_suffix("\\u0000\""));
     names.is_some_and(|names| !names.contains('\\') && is_clean_key(names))
-        || serde_json::from_str::<Cow<'_, str>>(written).is_ok_and(|key| is_clean_key(&key))
+        || serde_json::from_str::<Cow<'_, str>>(quoted).is_ok_and(|key| is_clean_key(&key))
 }
 
 /// Whether Go's `path.Clean` would leave the key unchanged. The server requires that, so that a token cannot point

@@ -23,12 +23,12 @@ pub fn parse_nanoseconds(text: &str) -> Option<i64> {
     let mut total: i64 = 0;
     while !rest.is_empty() {
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-        let (whole, after) = rest.split_at(digits);
+        let (integer, after) = rest.split_at(digits);
         let (fraction, after) = match after.strip_prefix('.') {
             Some(after) => after.split_at(after.bytes().take_while(u8::is_ascii_digit).count()),
             None => ("", after),
         };
-        if whole.is_empty() && fraction.is_empty() {
+        if integer.is_empty() && fraction.is_empty() {
             return None;
         }
         let unit_length = after.bytes().take_while(|b| *b != b'.' && !b.is_ascii_digit()).count();
@@ -42,8 +42,8 @@ pub fn parse_nanoseconds(text: &str) -> Option<i64> {
             "h" => 3_600_000_000_000,
             _ => return None,
         };
-        let whole: i64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
-        total = total.checked_add(whole.checked_mul(scale)?)?;
+        let integer: i64 = if integer.is_empty() { 0 } else { integer.parse().ok()? };
+        total = total.checked_add(integer.checked_mul(scale)?)?;
         total = total.checked_add(scaled_fraction(fraction, scale))?;
         rest = after;
     }

@@ -150,7 +150,7 @@ impl<'a> ListOptions<'a> {
 /// The index of a key in [`LIST_OPTION_KEYS`].
 fn index_of(key: &str) -> Option<usize> {
     // Keys of equal length nearly always differ in the first letter, so a failed comparison ends early.
-    LIST_OPTION_KEYS.iter().position(|known| known.len() == key.len() && *known == key)
+    LIST_OPTION_KEYS.iter().position(|option| option.len() == key.len() && *option == key)
 }
 
 /// Parses a boolean parameter.
@@ -172,12 +172,12 @@ pub fn is_known_key(key: &str) -> bool {
 /// typos (`filedSelector`, `resourceversoin`).
 #[must_use]
 pub fn similar_list_option(unknown: &str) -> Option<&'static str> {
-    LIST_OPTION_KEYS.into_iter().find(|known| unknown.eq_ignore_ascii_case(known)).or_else(|| {
-        LIST_OPTION_KEYS.into_iter().find(|known| {
+    LIST_OPTION_KEYS.into_iter().find(|option| unknown.eq_ignore_ascii_case(option)).or_else(|| {
+        LIST_OPTION_KEYS.into_iter().find(|option| {
             // Two typos can turn a short word into another word.
-            let typos = if known.len() >= 8 { 2 } else { 1 };
-            unknown.len().abs_diff(known.len()) <= typos
-                && strsim::osa_distance(&unknown.to_ascii_lowercase(), &known.to_ascii_lowercase()) <= typos
+            let typos = if option.len() >= 8 { 2 } else { 1 };
+            unknown.len().abs_diff(option.len()) <= typos
+                && strsim::osa_distance(&unknown.to_ascii_lowercase(), &option.to_ascii_lowercase()) <= typos
         })
     })
 }

@@ -134,8 +134,8 @@ mod tests {
             ("single", false, false, false),
             ("", false, false, false),
         ] {
-            let found = (is_cron_job_pod(pod), super::is_replaced(pod), may_be_job_pod(pod));
-            assert_eq!(found, (is_cron, is_replaced, may_be_job), "{pod}");
+            let results = (is_cron_job_pod(pod), super::is_replaced(pod), may_be_job_pod(pod));
+            assert_eq!(results, (is_cron, is_replaced, may_be_job), "{pod}");
         }
     }
 }

@@ -216,23 +216,24 @@ pub fn year_of(micros: i64) -> Option<i32> {
 fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     // The year starts in March here, so that the leap day is its last day.
     let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
+    let cycle = year.div_euclid(400);
+    let year_of_cycle = year.rem_euclid(400);
     let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
+    cycle * 146_097 + year_of_cycle * 365 + year_of_cycle / 4 - year_of_cycle / 100 + day_of_year - 719_468
 }
 
 /// The inverse of [`days_from_civil`]: year, month and day.
 fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
-    let era = days.div_euclid(146_097);
-    let day_of_era = days.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let cycle = days.div_euclid(146_097);
+    let day_of_cycle = days.rem_euclid(146_097);
+    let year_of_cycle =
+        (day_of_cycle - day_of_cycle / 1_460 + day_of_cycle / 36_524 - day_of_cycle / 146_096) / 365;
+    let day_of_year = day_of_cycle - (365 * year_of_cycle + year_of_cycle / 4 - year_of_cycle / 100);
     let month = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month + 2) / 5 + 1;
     let month = if month < 10 { month + 3 } else { month - 9 };
-    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
+    (year_of_cycle + cycle * 400 + i64::from(month <= 2), month, day)
 }
 
 #[cfg(test)]
