@@ -24,7 +24,7 @@ pub fn framing(start: &[u8]) -> Framing {
     let text = text.trim_ascii_start();
     match text.first() {
         Some(b'[') if is_array(text) => Framing::Json,
-        Some(_) if has_whole_line(text) => lines(),
+        Some(_) if has_complete_line(text) => lines(),
         Some(b'{') if is_object(text) => Framing::Json,
         // The keys of a YAML log are in its first kilobytes.
         Some(_) if yaml::is_yaml(&String::from_utf8_lossy(&text[..text.len().min(64 << 10)])) => {
@@ -51,7 +51,7 @@ fn lines() -> Framing {
 
 /// Whether one of the text's lines is a complete JSON object. No line is one if documents span several lines,
 /// or follow each other without line feeds.
-fn has_whole_line(text: &[u8]) -> bool {
+fn has_complete_line(text: &[u8]) -> bool {
     text.split(|byte| *byte == b'\n').filter(|line| line.starts_with(b"{")).take(64).any(|line| {
         let Ok(line) = std::str::from_utf8(line) else { return true };
         let mut values = json::values(line);

@@ -108,11 +108,11 @@ pub fn timestamp_micros(text: &str) -> Option<i64> {
 
 /// Parses seconds since 1970 with a fraction, zap's default format, into microseconds.
 fn seconds(text: &str) -> Option<i64> {
-    let (whole, fraction) = text.split_once('.')?;
+    let (integer, fraction) = text.split_once('.')?;
     let are_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    (whole.len() <= 11 && are_digits(whole) && are_digits(fraction)).then_some(())?;
+    (integer.len() <= 11 && are_digits(integer) && are_digits(fraction)).then_some(())?;
     let micros: i64 = format!("{fraction:0<6}").get(..6)?.parse().ok()?;
-    Some(whole.parse::<i64>().ok()? * 1_000_000 + micros)
+    Some(integer.parse::<i64>().ok()? * 1_000_000 + micros)
 }
 
 #[must_use]

@@ -25,14 +25,14 @@ impl TextContext<'_> {
 impl Decoder {
     /// Emits a line of etcd's log. Returns false if the text is not an etcd line, or if an envelope is around it.
     pub(super) fn etcd(text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) -> bool {
-        if let Some(found) = etcd::read(text) {
-            etcd_line(found, text, context, out);
+        if let Some(result) = etcd::read(text) {
+            etcd_line(result, text, context, out);
             return true;
         }
         // Without this, `aws_logs_tail` would parse the date of an etcd line as the name of a log stream.
         match prefix::after_timestamp(text).and_then(|(time, rest)| Some((time, etcd::read(rest)?))) {
-            Some((time, found)) if context.layers.len() < Layers::MAX => {
-                etcd_line(found, text, context.within(Envelope::CloudwatchExport, Some(time)), out);
+            Some((time, result)) if context.layers.len() < Layers::MAX => {
+                etcd_line(result, text, context.within(Envelope::CloudwatchExport, Some(time)), out);
                 true
             }
             _ => false,
@@ -55,11 +55,11 @@ impl Decoder {
     /// Decodes an entry that contains etcd's slow-request warning. If the envelope is unknown, this function searches
     /// the entry for the warning. If it finds none, the entry counts as skipped and not as foreign.
     pub(super) fn warning(&mut self, text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) {
-        let (mut is_found, mut lost) = (false, None);
+        let (mut has_etcd_line, mut lost) = (false, None);
         self.text(text, context, &mut |outcome, layers| match outcome {
             Outcome::Foreign(Foreign::Json | Foreign::Text | Foreign::Klog)
             | Outcome::Skip(SkipReason::NotJson | SkipReason::NotAnEvent | SkipReason::WrongType, _)
-                if lost.is_none() && !is_found =>
+                if lost.is_none() && !has_etcd_line =>
             {
                 lost = Some((
                     match outcome {
@@ -71,14 +71,14 @@ impl Decoder {
                 ));
             }
             outcome => {
-                is_found |= matches!(outcome, Outcome::Etcd { .. });
+                has_etcd_line |= matches!(outcome, Outcome::Etcd { .. });
                 out(outcome, layers);
             }
         });
         let Some((reason, layers)) = lost else { return };
         match inner(text) {
-            Some(inner) if !is_found => match etcd::read(&inner) {
-                Some(found) => etcd_line(found, text, context, out),
+            Some(inner) if !has_etcd_line => match etcd::read(&inner) {
+                Some(result) => etcd_line(result, text, context, out),
                 None => TextContext { layers, ..context }.skip(reason, text, out),
             },
             _ => TextContext { layers, ..context }.skip(reason, text, out),
@@ -89,7 +89,7 @@ impl Decoder {
     /// file.
     pub(super) fn etcd_or_text(text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) {
         match etcd::find(text) {
-            Some(found) => etcd_line(found, text, context, out),
+            Some(result) => etcd_line(result, text, context, out),
             None if is_end_of_json(text) => context.skip(SkipReason::NotJson, text, out),
             None => out(Outcome::Foreign(Foreign::Text), context.layers),
         }
@@ -129,8 +129,8 @@ fn inner_of(value: &Value, is_line: &dyn Fn(&str) -> bool) -> Option<String> {
     }
 }
 
-fn etcd_line(found: EtcdResult<'_>, text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) {
-    match found {
+fn etcd_line(result: EtcdResult<'_>, text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) {
+    match result {
         Ok(line) => {
             let clock = match (line.clock, context.clock) {
                 (Clock::None, Some(time)) => Clock::Klog(time),

@@ -18,13 +18,13 @@ pub struct LocatedEvent<'r> {
 }
 
 impl Decoder {
-    /// Locates the fields of a record in exactly the log backend's format. Appends the record to `found`. The caller
+    /// Locates the fields of a record in exactly the log backend's format. Appends the record to `located`. The caller
     /// must emit the batch before it decodes any other record. Returns false for a record in any other format; the
     /// caller then decodes it with [`Decoder::record`].
     pub fn locate<'r>(
         &mut self,
         record: Record<'r>,
-        found: &mut Vec<LocatedEvent<'r>>,
+        located: &mut Vec<LocatedEvent<'r>>,
         out: OutcomeSink<'_>,
     ) -> bool {
         let may_be = record.kind == RecordKind::Line && !self.is_for_etcd && record.bytes.starts_with(START);
@@ -32,9 +32,9 @@ impl Decoder {
             return false;
         }
         let Ok(text) = simdutf8::basic::from_utf8(trim_end(record.bytes)) else { return false };
-        let own = found.push_mut(LocatedEvent { record, text, fields: EventFields::default() });
+        let own = located.push_mut(LocatedEvent { record, text, fields: EventFields::default() });
         if own.fields.find_in_server_order(text, &mut self.callers).is_none() {
-            found.pop();
+            located.pop();
             self.is_last_line_nonstandard = true;
             return false;
         }
@@ -47,21 +47,21 @@ impl Decoder {
     /// Emits all located events, each with its record, and empties the batch.
     pub fn decode_located<'r>(
         &mut self,
-        found: &mut Vec<LocatedEvent<'r>>,
+        located: &mut Vec<LocatedEvent<'r>>,
         facts: SourceFacts,
         out: &mut dyn FnMut(&Record<'r>, Outcome<'_>, Layers),
     ) {
         let required_format = self.required_format;
-        for LocatedEvent { record, text, fields } in &mut *found {
+        for LocatedEvent { record, text, fields } in &mut *located {
             let out: OutcomeSink<'_> = &mut |outcome, layers| {
                 out(record, with_required_format(required_format, outcome, layers), layers);
             };
-            let context = TextContext::of(record.bytes, Layers::default(), facts);
+            let context = TextContext::new(record.bytes, Layers::default(), facts);
             if !self.event_of(Some(fields), text, context, out) {
                 self.open_object(text, context, out);
             }
         }
-        found.clear();
+        located.clear();
     }
 }
 
@@ -89,34 +89,34 @@ mod tests {
         }
     }
 
-    fn told(outcome: &Outcome<'_>, layers: Layers) -> String {
+    fn summary(outcome: &Outcome<'_>, layers: Layers) -> String {
         format!("{outcome:?} {layers:?}")
     }
 
     /// The outcomes of all lines, with their line numbers. `turn` is the batch size; 0 decodes each line alone.
     fn outcomes(lines: &[String], turn: usize, required_format: Option<Layers>) -> Vec<(u64, String)> {
         let (mut decoder, facts) = (Decoder::new(required_format, 1 << 20), SourceFacts::default());
-        let (mut outcomes, mut found) = (Vec::new(), Vec::new());
-        let mut hand_over = |decoder: &mut Decoder, found: &mut Vec<LocatedEvent<'_>>| {
-            decoder.decode_located(found, facts, &mut |record, outcome, layers| {
-                outcomes.push((record.line, told(&outcome, layers)));
+        let (mut outcomes, mut located) = (Vec::new(), Vec::new());
+        let mut hand_over = |decoder: &mut Decoder, located: &mut Vec<LocatedEvent<'_>>| {
+            decoder.decode_located(located, facts, &mut |record, outcome, layers| {
+                outcomes.push((record.line, summary(&outcome, layers)));
             });
-            assert!(found.is_empty());
+            assert!(located.is_empty());
         };
         let mut others = Vec::new();
         for (line, text) in (1..).zip(lines) {
             let record = Record { line, offset: 0, bytes: text.as_bytes(), kind: RecordKind::Line };
-            let mut out = |outcome: Outcome<'_>, layers| others.push((line, told(&outcome, layers)));
-            if turn == 0 || !decoder.locate(record, &mut found, &mut out) {
-                hand_over(&mut decoder, &mut found);
+            let mut out = |outcome: Outcome<'_>, layers| others.push((line, summary(&outcome, layers)));
+            if turn == 0 || !decoder.locate(record, &mut located, &mut out) {
+                hand_over(&mut decoder, &mut located);
                 decoder.record(&record, facts, &mut out);
             }
-            if found.len() == turn {
-                hand_over(&mut decoder, &mut found);
+            if located.len() == turn {
+                hand_over(&mut decoder, &mut located);
             }
         }
-        hand_over(&mut decoder, &mut found);
-        decoder.finish(&mut |outcome, layers| others.push((0, told(&outcome, layers))));
+        hand_over(&mut decoder, &mut located);
+        decoder.finish(&mut |outcome, layers| others.push((0, summary(&outcome, layers))));
         outcomes.extend(others);
         outcomes.sort_unstable();
         outcomes

@@ -134,17 +134,17 @@ impl Decoder {
         if is_start(part) {
             self.drop_unfinished_line(stream, out);
         }
-        let mut whole = self.parts.take(stream).unwrap_or_default();
-        for _ in 0..whole.count {
+        let mut assembled = self.parts.take(stream).unwrap_or_default();
+        for _ in 0..assembled.count {
             out(Outcome::Foreign(Foreign::Part), context.layers);
         }
-        if whole.is_too_long {
-            let extent = Extent { bytes: (whole.length + part.len()) as u64, ..Extent::default() };
+        if assembled.is_too_long {
+            let extent = Extent { bytes: (assembled.length + part.len()) as u64, ..Extent::default() };
             return out(Outcome::Skip(SkipReason::TooLong, extent), context.layers);
         }
-        whole.text.extend_from_slice(part);
-        let context = if whole.count > 0 { context.joined() } else { context };
-        match String::from_utf8(whole.text) {
+        assembled.text.extend_from_slice(part);
+        let context = if assembled.count > 0 { context.joined() } else { context };
+        match String::from_utf8(assembled.text) {
             Ok(text) => self.nested(&text, context, out),
             Err(error) => {
                 let text = String::from_utf8_lossy(error.as_bytes());

@@ -90,7 +90,7 @@ struct TextContext<'t> {
 }
 
 impl<'t> TextContext<'t> {
-    fn of(record: &'t [u8], layers: Layers, facts: SourceFacts) -> Self {
+    fn new(record: &'t [u8], layers: Layers, facts: SourceFacts) -> Self {
         Self { layers, is_shared: false, time: None, clock: None, facts, record, string: None }
     }
 
@@ -198,7 +198,7 @@ impl Decoder {
             RecordKind::Element => Layers::default().with(Envelope::JsonArray),
             RecordKind::Yaml => Layers::default().with(Envelope::Yaml),
         };
-        let context = TextContext::of(record.bytes, layers, facts);
+        let context = TextContext::new(record.bytes, layers, facts);
         let bytes = trim_end(record.bytes);
         // One check for the whole record is faster than serde_json's check of each string.
         if let Ok(text) = simdutf8::basic::from_utf8(bytes) {
@@ -232,7 +232,7 @@ impl Decoder {
                 Outcome::Skip(reason, extent) if reason != SkipReason::OtherFormat => {
                     Outcome::Skip(SkipReason::NotUtf8, extent)
                 }
-                whole => whole,
+                outcome => outcome,
             };
             out(outcome, layers);
         });
@@ -252,12 +252,12 @@ impl Decoder {
 
     /// Reports an unfinished line as truncated, because its rest is lost.
     fn drop_unfinished_line(&mut self, stream: usize, out: OutcomeSink<'_>) {
-        if let Some(whole) = self.parts.take(stream) {
+        if let Some(assembled) = self.parts.take(stream) {
             let layers = self.parts_at[stream];
-            for _ in 1..whole.count {
+            for _ in 1..assembled.count {
                 out(Outcome::Foreign(Foreign::Part), layers);
             }
-            let extent = Extent { bytes: whole.length as u64, ..Extent::default() };
+            let extent = Extent { bytes: assembled.length as u64, ..Extent::default() };
             out(Outcome::Skip(SkipReason::Truncated, extent), layers);
         }
     }

@@ -196,8 +196,8 @@ impl Decoder {
         buffer.clear();
         let body = raw.get(1..).unwrap_or_default();
         let end = unescape(body, &mut buffer);
-        let whole = end.filter(|end| end + 1 == body.len());
-        if let Some(text) = whole.and_then(|_| simdutf8::basic::from_utf8(&buffer).ok()) {
+        let complete = end.filter(|end| end + 1 == body.len());
+        if let Some(text) = complete.and_then(|_| simdutf8::basic::from_utf8(&buffer).ok()) {
             then(self, text, context, out);
         } else {
             let is_cut = end.is_none() && !body.ends_with('"');
@@ -264,16 +264,18 @@ impl Decoder {
 
 /// Detects the envelope of an object, and extracts its content.
 fn open<'a>(text: &'a str, keys: &EnvelopeKeys<'a>, around: Layers) -> Option<(Envelope, Content<'a>)> {
-    let of = |envelope| move |payload| (envelope, payload);
-    None.or_else(|| otlp::open(keys).map(of(Envelope::Otlp)))
-        .or_else(|| cloudwatch_subscription::open(keys).map(of(firehose::or_subscription(around, keys))))
-        .or_else(|| logs_insights::open(keys).map(of(Envelope::LogsInsights)))
-        .or_else(|| azure_records::open(keys).map(of(Envelope::AzureRecords)))
-        .or_else(|| azure_parsed::open(keys).map(of(azure_record::or_admin(keys, Envelope::AzureParsed))))
-        .or_else(|| azure_record::open(keys).map(of(azure_record::or_admin(keys, Envelope::AzureRecord))))
-        .or_else(|| event_list::open(keys).map(of(Envelope::EventList)))
-        .or_else(|| keys.proto_payload.and_then(|_| gke::open(text)).map(of(Envelope::Gke)))
-        .or_else(|| keys.table_audit_id.and_then(|_| azure_table::open(text)).map(of(Envelope::AzureTable)))
-        .or_else(|| docker::open(keys).map(of(Envelope::Docker)))
-        .or_else(|| collector::open(keys).map(of(Envelope::Collector)))
+    let within = |envelope| move |payload| (envelope, payload);
+    None.or_else(|| otlp::open(keys).map(within(Envelope::Otlp)))
+        .or_else(|| cloudwatch_subscription::open(keys).map(within(firehose::or_subscription(around, keys))))
+        .or_else(|| logs_insights::open(keys).map(within(Envelope::LogsInsights)))
+        .or_else(|| azure_records::open(keys).map(within(Envelope::AzureRecords)))
+        .or_else(|| azure_parsed::open(keys).map(within(azure_record::or_admin(keys, Envelope::AzureParsed))))
+        .or_else(|| azure_record::open(keys).map(within(azure_record::or_admin(keys, Envelope::AzureRecord))))
+        .or_else(|| event_list::open(keys).map(within(Envelope::EventList)))
+        .or_else(|| keys.proto_payload.and_then(|_| gke::open(text)).map(within(Envelope::Gke)))
+        .or_else(|| {
+            keys.table_audit_id.and_then(|_| azure_table::open(text)).map(within(Envelope::AzureTable))
+        })
+        .or_else(|| docker::open(keys).map(within(Envelope::Docker)))
+        .or_else(|| collector::open(keys).map(within(Envelope::Collector)))
 }

@@ -120,21 +120,21 @@ impl Decoder {
 
     /// Emits the outcomes of an object or string that contains an event. Returns false if it contains none.
     fn piece(&mut self, text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) -> bool {
-        let (mut is_found, mut others) = (false, Vec::new());
+        let (mut has_event, mut others) = (false, Vec::new());
         self.text(text, context, &mut |outcome, layers| match outcome {
             Outcome::Skip(reason, extent) => others.push((Outcome::Skip(reason, extent), layers)),
             Outcome::Foreign(kind) => others.push((Outcome::Foreign(kind), layers)),
             read => {
-                is_found = true;
+                has_event = true;
                 out(read, layers);
             }
         });
-        if is_found {
+        if has_event {
             for (outcome, layers) in others {
                 out(outcome, layers);
             }
         }
-        is_found
+        has_event
     }
 
     /// Adds the batch format to the envelopes, if the user requires a batch format. The elements of a damaged batch

@@ -46,13 +46,13 @@ pub fn open(text: &str) -> Option<Content<'_>> {
         column::<Text<'static>>(raw, "username").map(|username| User { username, extra: None })
     };
     let object = row.object_ref.map(|raw| {
-        let of = |key| column(Some(raw), key).unwrap_or_default();
+        let field = |key| column(Some(raw), key).unwrap_or_default();
         Box::new(ObjectRef {
-            resource: of("resource"),
-            namespace: of("namespace"),
-            name: of("name"),
-            api_group: of("apiGroup"),
-            subresource: of("subresource"),
+            resource: field("resource"),
+            namespace: field("namespace"),
+            name: field("name"),
+            api_group: field("apiGroup"),
+            subresource: field("subresource"),
         })
     });
     let code = column_value(row.response_status, "code").and_then(|code| i32::try_from(code.as_i64()?).ok());

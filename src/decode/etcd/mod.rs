@@ -134,8 +134,8 @@ mod tests {
             }
             bytes.truncate(cut);
             let text = String::from_utf8_lossy(&bytes);
-            for found in [read(&text), find(&text)].into_iter().flatten().flatten() {
-                if let Some(slow) = found.slow {
+            for line in [read(&text), find(&text)].into_iter().flatten().flatten() {
+                if let Some(slow) = line.slow {
                     let _ = (slow.parsed_request(), slow.response_size());
                 }
             }

@@ -230,13 +230,13 @@ mod tests {
         assert_eq!(end("/registry/pods0"), Some(("/registry/pods", '/')));
         assert_eq!(end("/registry/podt"), Some(("/registry/pod", 's')));
         assert_eq!(end("ü"), None);
-        let answer = |text| {
+        let size = |text| {
             let ResponseSize { items, bytes } = ResponseSize::parse(text);
             (items, bytes)
         };
-        assert_eq!(answer("range_response_count:60077 size:602251227"), (Some(60_077), Some(602_251_227)));
-        assert_eq!(answer("responses:<range_response_count:1 size:7> size:99"), (Some(1), Some(99)));
-        assert_eq!(answer("size:16"), (None, Some(16)));
-        assert_eq!(answer(""), (None, None));
+        assert_eq!(size("range_response_count:60077 size:602251227"), (Some(60_077), Some(602_251_227)));
+        assert_eq!(size("responses:<range_response_count:1 size:7> size:99"), (Some(1), Some(99)));
+        assert_eq!(size("size:16"), (None, Some(16)));
+        assert_eq!(size(""), (None, None));
     }
 }

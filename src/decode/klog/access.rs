@@ -130,7 +130,7 @@ impl<'a> AccessLine<'a> {
         for (key, value) in pairs {
             line.set(key, LoggedValue::Text(value));
         }
-        line.is_whole().then(|| line.with_release_marks())
+        line.is_complete().then(|| line.with_release_marks())
     }
 
     /// Sets the field of a key. Ignores keys that no report needs.
@@ -149,7 +149,7 @@ impl<'a> AccessLine<'a> {
                 self.audit_id = value.text();
             }
             "srcIP" => self.source = value.text(),
-            "resp" => self.answer(value.number()),
+            "resp" => self.set_status(value.number()),
             "hijacked" => {
                 self.is_hijacked = matches!(value, LoggedValue::True)
                     || matches!(&value, LoggedValue::Text(value) if value.raw() == "true");
@@ -185,11 +185,11 @@ impl<'a> AccessLine<'a> {
     }
 
     /// Whether the fields that every release writes are present.
-    pub(super) fn is_whole(&self) -> bool {
+    pub(super) fn is_complete(&self) -> bool {
         !self.verb.is_empty() && !self.uri.is_empty()
     }
 
-    pub(super) fn answer(&mut self, code: Option<u16>) {
+    pub(super) fn set_status(&mut self, code: Option<u16>) {
         self.status = code.filter(|code| (100..600).contains(code));
         self.has_status_zero = code == Some(0);
     }

@@ -21,7 +21,7 @@ const MOST_SECONDS: f64 = 1e11;
 pub(super) fn read(text: &str) -> Option<KlogLine<'_>> {
     let object: JsonLine<'_> = serde_json::from_str(text).ok()?;
     let (clock, message) = (object.clock?, object.message?);
-    let kind = if message == "HTTP" && object.access.is_whole() {
+    let kind = if message == "HTTP" && object.access.is_complete() {
         KlogKind::Access(object.access.with_release_marks())
     } else {
         let start = KlogKind::from_start(&message);
@@ -69,7 +69,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for JsonLine<'a> {
                         }
                         key => match map.next_value()? {
                             AnyValue::Text(text) => object.access.set(key, LoggedValue::Json(text)),
-                            AnyValue::Whole(number) => object.access.set(key, LoggedValue::Number(number)),
+                            AnyValue::Integer(number) => object.access.set(key, LoggedValue::Number(number)),
                             AnyValue::True => object.access.set(key, LoggedValue::True),
                             AnyValue::Real(_) | AnyValue::Nothing => {}
                         },
@@ -97,7 +97,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for JsonKey<'a> {
 /// A value of any type. Other messages may use the keys of an access line for values of other types.
 enum AnyValue<'a> {
     Text(Cow<'a, str>),
-    Whole(u64),
+    Integer(u64),
     Real(f64),
     True,
     Nothing,
@@ -112,7 +112,7 @@ impl AnyValue<'_> {
     fn clock(&self) -> Option<Clock> {
         let number = match self {
             Self::Text(text) => return Some(Clock::Absolute(timestamp::parse_micros(text)?)),
-            Self::Whole(number) => *number as f64,
+            Self::Integer(number) => *number as f64,
             Self::Real(number) => *number,
             Self::True | Self::Nothing => return None,
         };
@@ -142,7 +142,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for AnyValue<'a> {
                 Ok(AnyValue::Text(Cow::Owned(text.to_owned())))
             }
             fn visit_u64<E>(self, number: u64) -> Result<AnyValue<'de>, E> {
-                Ok(AnyValue::Whole(number))
+                Ok(AnyValue::Integer(number))
             }
             fn visit_i64<E>(self, _: i64) -> Result<AnyValue<'de>, E> {
                 Ok(AnyValue::Nothing)

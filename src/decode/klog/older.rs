@@ -26,7 +26,7 @@ pub(super) fn read(text: &str) -> Option<AccessLine<'_>> {
     };
     let rest = rest.trim_start_matches(' ');
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-    line.answer(rest[..digits].parse().ok());
+    line.set_status(rest[..digits].parse().ok());
     let (user_agent, source) = client(rest[digits..].trim());
     line.user_agent = user_agent.into();
     line.source = source.into();
@@ -48,7 +48,7 @@ fn target(text: &str) -> Option<(&str, &str)> {
 /// Parses user agent and address: `[[agent] address]` or `[agent address]`.
 fn client(text: &str) -> (&str, &str) {
     let Some(inner) = text.strip_prefix('[') else { return ("", "") };
-    let (inner, whole) = match inner.strip_suffix(']') {
+    let (inner, is_complete) = match inner.strip_suffix(']') {
         Some(inner) => (inner, true),
         None => (inner, false),
     };
@@ -57,10 +57,10 @@ fn client(text: &str) -> (&str, &str) {
         None => (inner, inner.rsplit_once(' ')),
     };
     match split {
-        Some((user_agent, source)) if whole => (user_agent, source),
+        Some((user_agent, source)) if is_complete => (user_agent, source),
         // A cut line may end inside the address or inside the agent. Only whole words of the agent are useful.
         Some((user_agent, _)) => (user_agent, ""),
-        None if whole => ("", inner),
+        None if is_complete => ("", inner),
         None => (inner.split_inclusive('/').next().filter(|name| name.ends_with('/')).unwrap_or(""), ""),
     }
 }

@@ -125,15 +125,15 @@ impl<'a> TraceFragment<'a> {
     #[must_use]
     pub fn read_lines(text: &'a str) -> Option<Self> {
         let mut lines = text.lines();
-        let mut whole = Self::read(lines.next()?)?;
-        for other in lines.filter_map(Self::read).filter(|other| other.number == whole.number) {
-            whole.items = whole.items.max(other.items);
-            whole.size = whole.size.max(other.size);
+        let mut merged = Self::read(lines.next()?)?;
+        for other in lines.filter_map(Self::read).filter(|other| other.number == merged.number) {
+            merged.items = merged.items.max(other.items);
+            merged.size = merged.size.max(other.size);
             if other.part == TracePart::End {
-                whole.total_micros = other.total_micros;
+                merged.total_micros = other.total_micros;
             }
         }
-        Some(whole)
+        Some(merged)
     }
 
     /// A copy that does not borrow from the log.
@@ -342,9 +342,9 @@ mod tests {
     #[test]
     fn multi_line_message_is_one_fragment() {
         let text = "Trace[7]: \"List\" url:/api/v1/pods (x) (total time: 700ms):\nTrace[7]: ---\"Filtered items\" count:3 1ms (y)\nTrace[7]: [700.5ms] [700.5ms] END\n";
-        let whole = TraceFragment::read_lines(text).expect("a fragment").into_owned();
+        let fragment = TraceFragment::read_lines(text).expect("a fragment").into_owned();
         assert_eq!(
-            (whole.part, whole.items, whole.total_micros),
+            (fragment.part, fragment.items, fragment.total_micros),
             (TracePart::Header, Some(3), Some(700_500))
         );
     }

@@ -253,8 +253,8 @@ mod tests {
             }
         }
         assert_eq!(met.len(), 9);
-        let kept: Vec<bool> = met.iter().map(|(slot, _)| recent.get(*slot).is_some()).collect();
-        assert!(kept.contains(&true) && kept.contains(&false), "the cache grew: {kept:?}");
+        let is_cached: Vec<bool> = met.iter().map(|(slot, _)| recent.get(*slot).is_some()).collect();
+        assert!(is_cached.contains(&true) && is_cached.contains(&false), "the cache grew: {is_cached:?}");
         for (slot, text) in met {
             assert!(recent.get(slot).is_none_or(|(own, _)| own == text));
         }

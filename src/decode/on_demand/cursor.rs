@@ -126,18 +126,18 @@ impl<'t> JsonCursor<'t> {
         let (mut at, mut escaped) = (self.at, false);
         loop {
             let rest = self.text.get(at..)?;
-            let found = match rest.first_chunk::<STEP>() {
+            let positions = match rest.first_chunk::<STEP>() {
                 Some(chunk) => special(u8x16::new(*chunk)),
                 // Fewer than sixteen bytes remain, at the end of the line.
                 None => {
                     rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | ..b' ')).map_or(0, |at| 1 << at)
                 }
             };
-            if found == 0 {
+            if positions == 0 {
                 at += STEP;
                 continue;
             }
-            at += found.trailing_zeros() as usize;
+            at += positions.trailing_zeros() as usize;
             match self.text[at] {
                 b'"' => {
                     self.at = at;
@@ -217,13 +217,13 @@ impl<'t> JsonCursor<'t> {
             [b'1'..=b'9', more @ ..] => more.iter().all(u8::is_ascii_digit),
             _ => false,
         };
-        let known = match &rest[..end] {
+        let is_scalar = match &rest[..end] {
             b"null" | b"true" | b"false" => true,
             [b'-', number @ ..] => digits(number),
             number => digits(number),
         };
         // If another character follows, as in `1.5`, the value is not an integer.
-        (known && matches!(rest[end], b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r'))
+        (is_scalar && matches!(rest[end], b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r'))
             .then(|| self.at += end)
     }
 

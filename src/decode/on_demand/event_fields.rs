@@ -215,16 +215,16 @@ impl EventFields {
         unescaped: &'e str,
         callers: &'e CachedCallers,
     ) -> Option<Event<'e>> {
-        let of = |span: TextSpan| span.text(text, unescaped);
+        let string = |span: TextSpan| span.text(text, unescaped);
         let raw = |span: TextSpan| Raw(&text[span.range()]);
         let own = &self.annotations;
         Some(Event {
-            kind: of(self.kind),
-            api_version: of(self.api_version),
-            audit_id: of(self.audit_id),
-            stage_name: of(self.stage),
-            request_uri: of(self.request_uri),
-            verb: of(self.verb),
+            kind: string(self.kind),
+            api_version: string(self.api_version),
+            audit_id: string(self.audit_id),
+            stage_name: string(self.stage),
+            request_uri: string(self.request_uri),
+            verb: string(self.verb),
             caller: match self.cached_client {
                 Some(slot) => {
                     let (id, cache) = callers.get(slot)?;
@@ -237,21 +237,21 @@ impl EventFields {
             timestamp_v1alpha1: None,
             k8s_audit_level: None,
             response_status: self.response_status.map(|status| ResponseStatus { code: status.code }),
-            request_received_timestamp: of(self.received),
-            stage_timestamp: of(self.ended),
+            request_received_timestamp: string(self.received),
+            stage_timestamp: string(self.ended),
             annotations: own.are_some().then(|| Annotations {
-                total: of(own.total),
-                etcd: of(own.etcd),
-                decode_response_object: of(own.decode_response_object),
-                mutating_webhook: of(own.mutating_webhook),
-                validating_webhook: of(own.validating_webhook),
-                queue_wait: of(own.queue_wait),
-                deprecated: of(own.deprecated),
-                truncated: of(own.truncated),
-                removed_release: of(own.removed_release),
-                authentication: of(own.authentication),
-                impersonation: of(own.impersonation),
-                decision: of(own.decision),
+                total: string(own.total),
+                etcd: string(own.etcd),
+                decode_response_object: string(own.decode_response_object),
+                mutating_webhook: string(own.mutating_webhook),
+                validating_webhook: string(own.validating_webhook),
+                queue_wait: string(own.queue_wait),
+                deprecated: string(own.deprecated),
+                truncated: string(own.truncated),
+                removed_release: string(own.removed_release),
+                authentication: string(own.authentication),
+                impersonation: string(own.impersonation),
+                decision: string(own.decision),
             }),
             has_authentication_metadata: self
                 .authentication_metadata

@@ -27,19 +27,19 @@ impl ClientFields {
 
     /// Builds the caller. `text` contains the fields, and `unescaped` the fields that had escapes.
     pub fn caller<'e>(&self, text: &'e str, unescaped: &'e str) -> Caller<'e> {
-        let of = |span: TextSpan| span.text(text, unescaped);
+        let string = |span: TextSpan| span.text(text, unescaped);
         let user = |user: UserFields| User {
-            username: of(user.username),
+            username: string(user.username),
             extra: user.extra.map(|extra| Extra {
-                pod_name: First(of(extra.pod_name)),
-                node_name: First(of(extra.node_name)),
+                pod_name: First(string(extra.pod_name)),
+                node_name: First(string(extra.node_name)),
             }),
         };
         Caller {
             user: self.user.map(user),
             impersonated_user: self.impersonated_user.map(user),
             source_ips: self.source_ips.map(|span| Raw(&text[span.range()])),
-            user_agent: of(self.user_agent),
+            user_agent: string(self.user_agent),
         }
     }
 

@@ -197,7 +197,7 @@ mod tests {
         let mut fields = EventFields::find(later_event, &mut recent).expect("an event");
         fields.unescape(later_event, &mut unescaped).expect("escapes");
         let event = fields.event(later_event, &unescaped, &recent).expect("the client is cached");
-        let Some(paired) = pending.pair(&event, Layers::default().with(Envelope::Audit)) else {
+        let Some(pair) = pending.pair(&event, Layers::default().with(Envelope::Audit)) else {
             assert_eq!(pending.take_unpaired().count(), 1);
             return false;
         };
@@ -206,7 +206,7 @@ mod tests {
         assert!(audit::is_event(&own));
         let expected = Event {
             stage_name: "RequestReceived".to_owned().into(),
-            stage_timestamp: String::from_utf8(paired.logged_at.to_vec()).expect("ASCII").into(),
+            stage_timestamp: String::from_utf8(pair.logged_at.to_vec()).expect("ASCII").into(),
             response_status: None,
             annotations: None,
             request_bytes: None,
@@ -253,8 +253,8 @@ mod tests {
             fields.unescape(&later_event, &mut unescaped).expect("escapes");
             let event = fields.event(&later_event, &unescaped, &recent).expect("the client is cached");
             for round in 0..2 {
-                if let Some(found) = pending.pair(&event, Layers::default().with(Envelope::Audit)) {
-                    assert_eq!((found.record.line, round), (line, 0), "each pairs once, with its own");
+                if let Some(pair) = pending.pair(&event, Layers::default().with(Envelope::Audit)) {
+                    assert_eq!((pair.record.line, round), (line, 0), "each pairs once, with its own");
                     paired += 1;
                 }
             }

@@ -28,9 +28,9 @@ fn check_after(recent: &mut CachedCallers, text: &str) -> bool {
     let Some(()) = fields.unescape(text, &mut unescaped) else { return false };
     match serde_json::from_str::<Event<'_>>(text) {
         Ok(event) => {
-            let found = fields.event(text, &unescaped, recent).expect("the client is cached");
-            let found = Event { request_bytes: None, ..found };
-            assert_eq!(found, event, "{text}");
+            let parsed = fields.event(text, &unescaped, recent).expect("the client is cached");
+            let parsed = Event { request_bytes: None, ..parsed };
+            assert_eq!(parsed, event, "{text}");
         }
         // The on-demand parser does not check skipped values.
         Err(error) => assert!(error.is_syntax(), "{error}: {text}"),
