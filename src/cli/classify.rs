@@ -38,7 +38,7 @@ pub(super) fn run(args: &ClassifyArgs) -> anyhow::Result<u8> {
                     }
                     continue;
                 }
-                let output = contract::answer(&server, line.strip_suffix(b"\n").unwrap_or(&line));
+                let output = contract::classify_line(&server, line.strip_suffix(b"\n").unwrap_or(&line));
                 writeln!(out, "{}", safe_json(&output))?;
                 line.clear();
                 // The buffer is empty. The sender may wait for this output before it sends the next line.

@@ -78,7 +78,7 @@ fn listed(exemplar: &Exemplar) -> Option<ListInterval> {
         from,
         to: from.saturating_add_unsigned(exemplar.micros?),
         namespace: target.map_or(0, |target| {
-            namespace_hash(&namespace::asked_for(
+            namespace_hash(&namespace::effective(
                 namespace::of_path(&target.path),
                 &target.options.field_selector,
             ))

@@ -10,7 +10,7 @@ use super::timeline::Windows;
 use super::{Deprecated, Flows, Histogram, Items, Merge, Observed, Statuses, Targets, Timeline};
 use crate::k8s::Stage;
 use crate::requests::Request;
-use crate::requests::request_spec::KEPT_KEYS;
+use crate::requests::request_spec::MAX_UNKNOWN_KEYS;
 
 const ALMOST_A_MINUTE: u64 = 59_000_000;
 
@@ -293,11 +293,11 @@ impl Merge for Row {
 
 impl Rare {
     fn keep_key(&mut self, key: &str) {
-        let wanted =
-            self.unknown_keys.len() < KEPT_KEYS || self.unknown_keys.last().is_some_and(|last| *key < **last);
+        let wanted = self.unknown_keys.len() < MAX_UNKNOWN_KEYS
+            || self.unknown_keys.last().is_some_and(|last| *key < **last);
         if wanted && !self.unknown_keys.contains(key) {
             self.unknown_keys.insert(key.into());
-            if self.unknown_keys.len() > KEPT_KEYS {
+            if self.unknown_keys.len() > MAX_UNKNOWN_KEYS {
                 self.unknown_keys.pop_last();
             }
         }

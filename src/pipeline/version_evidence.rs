@@ -38,8 +38,8 @@ pub fn claims(request: &Request<'_>, mut claim: impl FnMut(Claim)) {
         claim(Claim::Sign(Sign::RemovedIn(minor)));
     }
     let Some(status) = request.status else { return };
-    let asks_for_initial_events = request.spec.shape.options.send_initial_events.is_some();
-    if request.spec.api.is_none() && !asks_for_initial_events {
+    let sends_initial_events = request.spec.shape.options.send_initial_events.is_some();
+    if request.spec.api.is_none() && !sends_initial_events {
         return;
     }
     if let Some(api) = request.spec.api {
@@ -52,7 +52,7 @@ pub fn claims(request: &Request<'_>, mut claim: impl FnMut(Claim)) {
             _ => {}
         }
     }
-    if asks_for_initial_events && let Some(sign) = initial_events(request, status) {
+    if sends_initial_events && let Some(sign) = initial_events(request, status) {
         claim(Claim::Sign(sign));
     }
 }

@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn verb_comes_from_method_and_target() {
-        for (written, uri, verb) in [
+        for (logged_verb, uri, verb) in [
             ("GET", "/api/v1/pods?limit=500", Verb::List),
             ("GET", "/api/v1/pods?watch=true", Verb::Watch),
             ("GET", "/api/v1/pods?fieldSelector=metadata.name%3Dx", Verb::List),
@@ -103,8 +103,8 @@ mod tests {
             ("OPTIONS", "/api/v1/pods", Verb::Other),
             ("post", "/%zz", Verb::Post),
         ] {
-            with(&line(written, uri), |request| {
-                assert_eq!(request.shape().verb, verb, "{written} {uri}");
+            with(&line(logged_verb, uri), |request| {
+                assert_eq!(request.shape().verb, verb, "{logged_verb} {uri}");
             });
         }
     }

@@ -123,8 +123,8 @@ mod tests {
                 let event: Event<'_> = serde_json::from_str(&json).expect("an event");
                 let mut naive = Classifier::default();
                 let own = classifier.event(&event, Stage::ResponseComplete, PLACE);
-                let anew = naive.event(&event, Stage::ResponseComplete, PLACE);
-                assert_eq!(own.shape(), anew.shape(), "{}", own.uri);
+                let fresh = naive.event(&event, Stage::ResponseComplete, PLACE);
+                assert_eq!(own.shape(), fresh.shape(), "{}", own.uri);
             }
         }
     }
@@ -162,10 +162,10 @@ mod tests {
                 let json = json(user, agent, &uri, verb, second);
                 let event: Event<'_> = serde_json::from_str(&json).expect("an event");
                 let mut naive = Classifier::new(prints.clone());
-                let anew = naive.event(&event, Stage::ResponseComplete, PLACE);
+                let fresh = naive.event(&event, Stage::ResponseComplete, PLACE);
                 let own = classifier.event(&event, Stage::ResponseComplete, PLACE);
-                prop_assert_eq!(format!("{own:?}"), format!("{anew:?}"));
-                prop_assert_eq!(prints.event(&event, &own), prints.event(&event, &anew));
+                prop_assert_eq!(format!("{own:?}"), format!("{fresh:?}"));
+                prop_assert_eq!(prints.event(&event, &own), prints.event(&event, &fresh));
             }
         }
     }

@@ -104,12 +104,12 @@ impl ClientIdentity {
 
     /// Sets all fields from an event's caller and reuses the allocated memory.
     pub(super) fn set_from_caller(&mut self, caller: &Caller<'_>) {
-        let asking = caller.user.as_ref();
-        let real = asking.map_or("", |user| &*user.username);
+        let authenticated = caller.user.as_ref();
+        let real = authenticated.map_or("", |user| &*user.username);
         let acting =
             caller.impersonated_user.as_ref().map(|user| &*user.username).filter(|name| !name.is_empty());
         let identity = Identity::resolve(acting.unwrap_or(real));
-        let extra = asking.and_then(|user| user.extra.as_ref());
+        let extra = authenticated.and_then(|user| user.extra.as_ref());
         let non_empty = |text: &str| !text.is_empty();
         let node = extra.map(|extra| &*extra.node_name.0).filter(|name| non_empty(name));
         let pod = extra.map(|extra| &*extra.pod_name.0).filter(|name| non_empty(name));

@@ -177,15 +177,15 @@ pub fn too_long(limit: u64) -> String {
 
 /// The JSON output for one line of input: an [`Output`], or `{"error":"…"}`.
 #[must_use]
-pub fn answer(base: &Server, line: &[u8]) -> String {
+pub fn classify_line(base: &Server, line: &[u8]) -> String {
     let judged = || -> anyhow::Result<Output> {
         let input: Input = serde_json::from_slice(line)?;
         let server = input.server(base)?;
         Ok(Readable::new(&input.method, &input.uri)?.judge(&server))
     };
-    let answer = match judged() {
+    let output_line = match judged() {
         Ok(output) => OutputLine::Judged(Box::new(output)),
         Err(error) => OutputLine::Unreadable { error: masked(&error.to_string()).into_owned() },
     };
-    serde_json::to_string(&answer).expect("the output has only string keys")
+    serde_json::to_string(&output_line).expect("the output has only string keys")
 }

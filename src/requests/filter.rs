@@ -95,7 +95,7 @@ impl NameFilter {
     }
 
     fn with(texts: &[String], pattern: impl Fn(&str) -> String) -> Result<Self, BadFilter> {
-        let (mut wanted, mut unwanted, mut written) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut wanted, mut unwanted, mut included) = (Vec::new(), Vec::new(), Vec::new());
         for text in texts {
             for name in text.split(',') {
                 let (list, bare) = match name.strip_prefix('-') {
@@ -107,16 +107,16 @@ impl NameFilter {
                 }
                 list.push(pattern(bare));
                 if bare == name {
-                    written.push(name.to_owned());
+                    included.push(name.to_owned());
                 }
             }
         }
         let set = |patterns: Vec<String>| {
             RegexSet::new(patterns).map_err(|source| BadFilter::TooLong { text: texts.join(","), source })
         };
-        let (ended, before_end) = (Matches::new(written.len()), Matches::new(written.len()));
+        let (ended, before_end) = (Matches::new(included.len()), Matches::new(included.len()));
         let (wanted, unwanted) = (set(wanted)?, set(unwanted)?);
-        let names = Self { wanted, unwanted, texts: written, ended, before_end };
+        let names = Self { wanted, unwanted, texts: included, ended, before_end };
         // Compare the texts of the patterns. Only a `*` in an excluded pattern matches a `*` in the text of an
         // included pattern.
         if !names.texts.is_empty() && names.texts.iter().all(|name| names.unwanted.is_match(name)) {
@@ -149,10 +149,10 @@ impl NameFilter {
     pub fn for_users(texts: &[String]) -> Result<Self, BadFilter> {
         Self::with(texts, |name| {
             let user = name.strip_prefix("user ").map(pattern);
-            let account = name.split_once('/').filter(|(_, name)| !name.contains('/'));
-            let account = account
+            let service_account = name.split_once('/').filter(|(_, name)| !name.contains('/'));
+            let service_account = service_account
                 .map(|(namespace, name)| pattern(&format!("system:serviceaccount:{namespace}:{name}")));
-            std::iter::once(pattern(name)).chain(user).chain(account).collect::<Vec<_>>().join("|")
+            std::iter::once(pattern(name)).chain(user).chain(service_account).collect::<Vec<_>>().join("|")
         })
     }
 
@@ -372,11 +372,11 @@ impl Filter {
             ("namespace", &self.namespaces),
             ("client", &self.clients),
         ];
-        let mut found = Vec::new();
+        let mut unmatched = Vec::new();
         for (flag, names) in all {
-            found.extend(names.unmatched(received_only).map(|name| (flag, name)));
+            unmatched.extend(names.unmatched(received_only).map(|name| (flag, name)));
         }
-        found
+        unmatched
     }
 
     /// Whether a request can help to find patterns in requests that pass. Ignores the verb filter and the status

@@ -108,19 +108,19 @@ impl Fingerprints {
         self.of_stage(of_request, |hash| add_end(hash, event))
     }
 
-    /// The hashes of an event and of the RequestReceived event of the same request. `written` is the timestamp of the
+    /// The hashes of an event and of the RequestReceived event of the same request. `logged_at` is the timestamp of the
     /// RequestReceived event.
     #[must_use]
     pub fn event_and_request_received(
         &self,
         event: &Event<'_>,
         request: &Request<'_>,
-        written: &[u8],
+        logged_at: &[u8],
     ) -> [u64; 2] {
         let of_request = self.request(event, request);
         [
             self.of_stage(of_request, |hash| add_end(hash, event)),
-            self.of_stage(of_request, |hash| add_stage(hash, "RequestReceived", written)),
+            self.of_stage(of_request, |hash| add_stage(hash, "RequestReceived", logged_at)),
         ]
     }
 
@@ -145,7 +145,7 @@ impl Fingerprints {
 
     /// The hash of a slow request in etcd's log. The duration in nanoseconds makes it unique.
     #[must_use]
-    pub fn etcd(&self, slow: &SlowRequest<'_>, written: Option<i64>) -> u64 {
+    pub fn etcd(&self, slow: &SlowRequest<'_>, logged_at: Option<i64>) -> u64 {
         let mut hash = self.0.build_hasher();
         add(&mut hash, &slow.took);
         add(&mut hash, &slow.request);
@@ -153,7 +153,7 @@ impl Fingerprints {
         // A damaged duplicate may contain another error, so the error is part of the hash. Otherwise the error that
         // the report shows would depend on the input order.
         add(&mut hash, slow.error.as_deref().unwrap_or_default());
-        hash.write_i64(written.unwrap_or(0));
+        hash.write_i64(logged_at.unwrap_or(0));
         hash.finish()
     }
 
@@ -161,7 +161,7 @@ impl Fingerprints {
     /// the handler chain. The status is part of the hash. So the first line of a WATCH, which has no status, differs
     /// from its last line. A request without an audit ID has only one line.
     #[must_use]
-    pub fn access(&self, line: &AccessLine<'_>, written: Option<i64>) -> u64 {
+    pub fn access(&self, line: &AccessLine<'_>, logged_at: Option<i64>) -> u64 {
         let mut hash = self.0.build_hasher();
         add(&mut hash, &line.audit_id);
         add(&mut hash, &line.verb);
@@ -173,7 +173,7 @@ impl Fingerprints {
         hash.write_u16(line.status.unwrap_or(u16::from(line.has_status_zero)));
         if line.audit_id.is_empty() {
             hash.write_u64(line.latency_micros.unwrap_or(0));
-            hash.write_i64(written.unwrap_or(0));
+            hash.write_i64(logged_at.unwrap_or(0));
             // Lines that differ only in these fields must have different hashes. Otherwise the input order would
             // decide which one counts.
             line.apf.hash(&mut hash);
@@ -217,10 +217,10 @@ fn add_end(hash: &mut impl Hasher, event: &Event<'_>) {
 }
 
 /// Adds the stage and its timestamp to a hash. They differ between the events of a request.
-fn add_stage(hash: &mut impl Hasher, stage: &str, written: &[u8]) {
-    hash.write(written);
+fn add_stage(hash: &mut impl Hasher, stage: &str, logged_at: &[u8]) {
+    hash.write(logged_at);
     hash.write(stage.as_bytes());
-    hash.write_usize(written.len() << 8 | stage.len());
+    hash.write_usize(logged_at.len() << 8 | stage.len());
 }
 
 /// Adds a text and its length to a hash. Without the length, two different sequences of texts could add the same

@@ -29,7 +29,7 @@ pub fn of_path(path: &str) -> &str {
 
 /// The namespace in the path, else the one that the field selector requires; empty if there is none.
 #[must_use]
-pub fn asked_for<'t>(in_path: &'t str, selector: &'t str) -> Cow<'t, str> {
+pub fn effective<'t>(in_path: &'t str, selector: &'t str) -> Cow<'t, str> {
     const FIELD: &str = "metadata.namespace";
     if !in_path.is_empty() || selector.is_empty() || !selector.contains(FIELD) {
         return Cow::Borrowed(in_path);
@@ -56,7 +56,7 @@ mod tests {
         ] {
             let parsed = ParsedTarget::parse(target).expect("a target");
             assert_eq!(
-                asked_for(of_path(&parsed.path), &parsed.options.field_selector),
+                effective(of_path(&parsed.path), &parsed.options.field_selector),
                 namespace,
                 "{target}"
             );

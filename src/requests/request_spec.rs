@@ -42,29 +42,29 @@ pub struct RequestSpec<'q> {
     pub collection_hash: u64,
     /// The revision in the continue token of a later page.
     pub revision: Option<i64>,
-    /// Query keys that the server ignores: at most [`KEPT_KEYS`], the first in byte order. Longer keys are cut.
+    /// Query keys that the server ignores: at most [`MAX_UNKNOWN_KEYS`], the first in byte order. Longer keys are cut.
     pub unknown_keys: &'q [Box<str>],
     /// The built-in API of the target, if not all releases serve it: an index into `releases::BUILT_IN`.
     pub api: Option<u8>,
 }
 
 /// The maximum number of ignored keys that are kept as examples.
-pub const KEPT_KEYS: usize = 4;
+pub const MAX_UNKNOWN_KEYS: usize = 4;
 /// Length limit of an ignored key, in bytes. Longer keys are cut.
 const MAX_KEY: usize = 48;
 
-/// The first of these keys in byte order, at most [`KEPT_KEYS`]. Each is cut to [`MAX_KEY`], and continue tokens are
+/// The first of these keys in byte order, at most [`MAX_UNKNOWN_KEYS`]. Each is cut to [`MAX_KEY`], and continue tokens are
 /// masked.
-fn kept_keys(keys: &[Cow<'_, str>]) -> Vec<Box<str>> {
-    let mut kept = BTreeSet::new();
+fn first_keys(keys: &[Cow<'_, str>]) -> Vec<Box<str>> {
+    let mut first = BTreeSet::new();
     for key in keys {
         let key = masked_parameter(key);
-        kept.insert(Box::from(prefix(&key, MAX_KEY)));
-        if kept.len() > KEPT_KEYS {
-            kept.pop_last();
+        first.insert(Box::from(prefix(&key, MAX_KEY)));
+        if first.len() > MAX_UNKNOWN_KEYS {
+            first.pop_last();
         }
     }
-    kept.into_iter().collect()
+    first.into_iter().collect()
 }
 
 /// The values that differ between the targets of one template.
@@ -108,7 +108,7 @@ impl ShapeInterner {
     /// Returns the stored shape that equals `shape`. `hash` is its hash.
     fn intern(&mut self, hash: u64, shape: &RequestShape<&str>) -> Arc<RequestShape<CompactString>> {
         if let Some((_, own)) =
-            self.0.find(hash, |(known, own)| *known == hash && own.as_borrowed() == *shape)
+            self.0.find(hash, |(stored_hash, own)| *stored_hash == hash && own.as_borrowed() == *shape)
         {
             return Arc::clone(own);
         }
@@ -183,7 +183,7 @@ impl CachedTarget {
             Some(ContinueToken::AtRevision(revision)) => Some(revision),
             _ => None,
         };
-        let namespace = namespace::asked_for(in_path, &options.field_selector);
+        let namespace = namespace::effective(in_path, &options.field_selector);
         let shape_hash = stable_hash(&shape);
         Self {
             shape_hash,
@@ -198,7 +198,7 @@ impl CachedTarget {
                 [&options.field_selector, &options.label_selector],
             ),
             revision,
-            unknown_keys: kept_keys(unknown_keys),
+            unknown_keys: first_keys(unknown_keys),
             has_token: !token.is_empty(),
             shape: interner.intern(shape_hash, &shape),
             field_selector: (&*options.field_selector).into(),
@@ -236,7 +236,7 @@ impl CachedTarget {
     /// The values of another target of the same template. `template` is parsed from that other target.
     pub fn details(&self, template: &Template<'_>) -> TargetDetails {
         let [field_selector, label_selector] = [&*self.field_selector, &*self.label_selector];
-        let namespace = namespace::asked_for(template.namespace, field_selector);
+        let namespace = namespace::effective(template.namespace, field_selector);
         // The namespace follows the first piece.
         let start = template.pieces[0].len();
         TargetDetails {

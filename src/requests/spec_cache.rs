@@ -73,7 +73,7 @@ impl SpecCache {
             *cached = CachedTarget::from_event(event, object, shapes);
             if let Some((key, _)) = template.filter(|(_, template)| cached.shares_shape_with(template)) {
                 // The entry of the template keeps the selectors, so it is larger than the entry of a target.
-                by_template.get(key, 4 * texts, |entry| *entry = cached.clone());
+                by_template.get(key, 4 * texts, |slot| *slot = cached.clone());
             }
             cached.drop_selectors();
         });

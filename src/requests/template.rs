@@ -91,14 +91,14 @@ impl Slashes {
                 padded[..rest.len()].copy_from_slice(rest);
                 padded
             }));
-            let found = |byte: u8| bytes.simd_eq(u8x16::splat(byte)).to_bitmask();
-            let query = found(b'?');
+            let positions_of = |byte: u8| bytes.simd_eq(u8x16::splat(byte)).to_bitmask();
+            let query = positions_of(b'?');
             // Selects the bits before the first `?`.
             let in_path = query.wrapping_sub(1) & !query;
-            if found(b'%') & in_path != 0 {
+            if positions_of(b'%') & in_path != 0 {
                 return None;
             }
-            let mut slashes = found(b'/') & in_path;
+            let mut slashes = positions_of(b'/') & in_path;
             while slashes != 0 {
                 let slash = at + slashes.trailing_zeros() as usize;
                 slashes &= slashes - 1;

@@ -160,11 +160,12 @@ impl VersionFacts {
             .any(|(name, _)| [Gate::WatchList.name(), "AllAlpha", "AllBeta"].contains(&name));
         let sign_facts = |(sign, (sources, presence))| sign_fact(sign, sources, presence, is_set);
         all.extend(signs.into_iter().filter_map(sign_facts));
-        let of = |wanted| {
+        let versions_of = |wanted| {
             let own = evidence.instances.iter().filter(|(by, ..)| *by == wanted);
             own.map(|(_, instance, _, version)| (*instance, *version)).collect()
         };
-        let (kubelets, unconfirmed) = (of(ClaimSource::Kubelet), of(ClaimSource::Unconfirmed));
+        let (kubelets, unconfirmed) =
+            (versions_of(ClaimSource::Kubelet), versions_of(ClaimSource::Unconfirmed));
         let mut facts = Self { all, stated, kubelets, unconfirmed };
         facts.sort();
         facts

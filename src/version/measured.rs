@@ -53,13 +53,13 @@ struct ReleaseSupport {
 fn support(rows: &[MeasuredRow], server: &Server) -> ReleaseSupport {
     let mut support = ReleaseSupport::default();
     for MeasuredRow { shape, observed } in rows {
-        let asks_etcd = observed.etcd_only + observed.decoded;
+        let with_etcd_calls = observed.etcd_only + observed.decoded;
         let (agree, against) = match judge(server, &shape.as_borrowed(), Some(200)).served_from {
-            ServedFrom::WatchCache => (observed.without_etcd, asks_etcd),
-            ServedFrom::WatchCacheAfterRevisionCheck => (asks_etcd, observed.without_etcd),
+            ServedFrom::WatchCache => (observed.without_etcd, with_etcd_calls),
+            ServedFrom::WatchCacheAfterRevisionCheck => (with_etcd_calls, observed.without_etcd),
             // 1.37 may read from etcd with RangeStream, which the server does not measure.
-            ServedFrom::Etcd if server.version.at_least(37, 0) => (asks_etcd, 0),
-            ServedFrom::Etcd => (asks_etcd, observed.without_etcd),
+            ServedFrom::Etcd if server.version.at_least(37, 0) => (with_etcd_calls, 0),
+            ServedFrom::Etcd => (with_etcd_calls, observed.without_etcd),
             _ => (0, 0),
         };
         support.agree += agree;

@@ -35,7 +35,7 @@ pub struct Sighting {
 struct FirstAndLast(Option<(Sighting, Sighting)>);
 
 impl FirstAndLast {
-    fn of(seen: Sighting) -> Self {
+    fn new(seen: Sighting) -> Self {
         Self(Some((seen, seen)))
     }
 
@@ -77,7 +77,7 @@ impl Default for Claims {
 impl Claims {
     /// Adds a claim.
     pub fn note(&mut self, claim: Claim, source: u32, seen: Sighting) {
-        let seen = FirstAndLast::of(seen);
+        let seen = FirstAndLast::new(seen);
         self.add((matches!(claim, Claim::Stated(..)), claim.of_any_instance()), source, seen);
         if claim.is_counted_by_instance() {
             let key = (source, claim);
@@ -106,11 +106,11 @@ impl Claims {
 
     /// All claims without their instances, by source.
     fn kinds(&self) -> impl Iterator<Item = (u32, Claim, FirstAndLast)> {
-        let of = |(source, kinds): (&u32, &BTreeMap<Kind, FirstAndLast>)| {
+        let claims_of = |(source, kinds): (&u32, &BTreeMap<Kind, FirstAndLast>)| {
             let source = *source;
             kinds.iter().map(move |((_, claim), seen)| (source, *claim, *seen)).collect::<Vec<_>>()
         };
-        self.kinds.iter().flat_map(of)
+        self.kinds.iter().flat_map(claims_of)
     }
 
     /// The claims of instances, by source.
@@ -142,9 +142,9 @@ impl Claims {
 /// Otherwise returns `None`.
 #[must_use]
 pub fn mixed_versions(evidence: &mut VersionEvidence, server: &Server) -> Option<Vec<KubeVersion>> {
-    let found = inferred(evidence, server);
-    let versions: BTreeSet<KubeVersion> = found.timeline.kube_versions().collect();
-    let is_mixed = matches!(found.relation, Relation::BySource | Relation::Mixed) && versions.len() > 1;
+    let inferred = infer_as_one(evidence, server);
+    let versions: BTreeSet<KubeVersion> = inferred.timeline.kube_versions().collect();
+    let is_mixed = matches!(inferred.relation, Relation::BySource | Relation::Mixed) && versions.len() > 1;
     is_mixed.then(|| versions.into_iter().collect())
 }
 
@@ -172,50 +172,51 @@ impl ClaimSpans {
 
     /// The versions used to judge these requests.
     #[must_use]
-    pub fn versions(&self, found: &Inferred) -> BTreeSet<KubeVersion> {
-        let judges = self.0.keys().filter_map(|(_, index)| found.timeline.versions.get(usize::from(*index)));
+    pub fn versions(&self, inferred: &Inferred) -> BTreeSet<KubeVersion> {
+        let judges =
+            self.0.keys().filter_map(|(_, index)| inferred.timeline.versions.get(usize::from(*index)));
         judges.map(|judge| judge.version).collect()
     }
 
-    /// Whether `found` and `other` judge these requests with the same versions and possible releases. `other` is the
+    /// Whether `inferred` and `other` judge these requests with the same versions and possible releases. `other` is the
     /// result for a log with one source.
-    fn are_judged_alike(&self, found: &Inferred, other: &Inferred) -> bool {
-        let of = |found: &Inferred, index: u8| -> Option<(TimelineVersion, Releases)> {
+    fn are_judged_alike(&self, inferred: &Inferred, other: &Inferred) -> bool {
+        let versions_at = |inferred: &Inferred, index: u8| -> Option<(TimelineVersion, Releases)> {
             let index = usize::from(index);
-            Some((*found.timeline.versions.get(index)?, found.by_version_index.get(index)?.clone()))
+            Some((*inferred.timeline.versions.get(index)?, inferred.by_version_index.get(index)?.clone()))
         };
         let mut requests = self.0.iter().flat_map(|((_, index), (first, last))| {
             [first, last].map(|at| (*index, other.timeline.version_index(0, Some(*at))))
         });
-        requests.all(|(own, others)| of(found, own) == of(other, others))
+        requests.all(|(own, others)| versions_at(inferred, own) == versions_at(other, others))
     }
 }
 
 /// The result that kubetoll would infer for a log with this evidence.
-fn inferred(evidence: &mut VersionEvidence, server: &Server) -> Inferred {
-    let mut found = infer_from_evidence(evidence, server);
-    found.judge_as_one_if_alike();
-    found
+fn infer_as_one(evidence: &mut VersionEvidence, server: &Server) -> Inferred {
+    let mut inferred = infer_from_evidence(evidence, server);
+    inferred.judge_as_one_if_alike();
+    inferred
 }
 
 /// Finds events that an extract must contain besides the chosen requests. With these events, kubetoll judges the
 /// chosen requests with the same versions as in the whole log. Mostly, each of these events is necessary. But if the
 /// number of nodes with a version matters, the events of all instances are returned.
 ///
-/// `found` is the result for the whole log. `all` contains the claims of all events, and `chosen` those of the chosen
+/// `inferred` is the result for the whole log. `all` contains the claims of all events, and `chosen` those of the chosen
 /// requests. `spans` contains the receive times of the chosen requests.
 ///
 /// Returns `None` if no events show the versions: the user sets the version, a start line states it, or measurements
 /// show it.
 #[must_use]
 pub fn sample(
-    found: &Inferred,
+    inferred: &Inferred,
     server: &Server,
     all: &mut Claims,
     chosen: &mut Claims,
     spans: &ClaimSpans,
 ) -> Option<BTreeSet<Sighting>> {
-    if found.source == VersionSource::Flag {
+    if inferred.source == VersionSource::Flag {
         return None;
     }
     let own = chosen.evidence(|_| 0);
@@ -224,10 +225,10 @@ pub fn sample(
         for (claim, at) in events.flat_map(|event| &event.claims) {
             evidence.claim(*claim, 0, *at);
         }
-        spans.are_judged_alike(found, &inferred(&mut evidence, server))
+        spans.are_judged_alike(inferred, &infer_as_one(&mut evidence, server))
     };
     let sources: BTreeSet<u32> = spans.0.keys().map(|(source, _)| *source).collect();
-    let has_several = found.relation != Relation::One;
+    let has_several = inferred.relation != Relation::One;
     let mut few = candidates(all.kinds(), &sources, has_several);
     if !is_shown_by(&mut few.iter()) {
         // The number of nodes with a version may matter, so try all instances.
@@ -280,11 +281,11 @@ fn candidates(
             events.entry(seen).or_default().insert(claim);
         }
     }
-    let of = |(seen, claims): (Sighting, BTreeSet<Claim>)| Candidate {
+    let candidate = |(seen, claims): (Sighting, BTreeSet<Claim>)| Candidate {
         seen,
         claims: claims.into_iter().map(|claim| (claim, seen.at)).collect(),
     };
-    events.into_iter().map(of).collect()
+    events.into_iter().map(candidate).collect()
 }
 
 #[cfg(test)]
@@ -313,17 +314,17 @@ mod tests {
         let stated = |minor, patch| Claim::Stated(ClaimSource::Loopback, KubeVersion::new(minor, patch), 0);
         let other =
             [0, nodes].map(|at| [(stated(28, 3), 0, seen(at)), (stated(34, 1), 1, seen(at))]).concat();
-        let found = |notes: Vec<(Claim, u32, Sighting)>| {
+        let claims_of = |notes: Vec<(Claim, u32, Sighting)>| {
             let mut claims = Claims::default();
             for (claim, source, seen) in notes {
                 claims.note(claim, source, seen);
             }
             claims
         };
-        let mut forward = found(kubelets(0..nodes).chain(other.clone()).collect());
-        let mut backward = found(other.iter().copied().chain(kubelets(0..nodes).rev()).collect());
-        let mut merged = found(kubelets(nodes / 2..nodes).chain(other).collect());
-        merged.merge(&mut found(kubelets(0..nodes / 2).collect()));
+        let mut forward = claims_of(kubelets(0..nodes).chain(other.clone()).collect());
+        let mut backward = claims_of(other.iter().copied().chain(kubelets(0..nodes).rev()).collect());
+        let mut merged = claims_of(kubelets(nodes / 2..nodes).chain(other).collect());
+        merged.merge(&mut claims_of(kubelets(0..nodes / 2).collect()));
         assert!(forward.kinds().any(|(source, claim, _)| (source, claim) == (1, stated(34, 1))));
         let expected = forward.evidence(|source| source).in_order();
         assert_eq!(backward.evidence(|source| source).in_order(), expected);
@@ -355,8 +356,10 @@ mod tests {
         let stated = Claim::Stated(ClaimSource::Loopback, KubeVersion::new(34, 1), 0);
         claims.note(sign, 0, seen(1));
         claims.note(stated, 0, seen(1));
-        let kept: Vec<Claim> = claims.kinds().map(|(_, claim, _)| claim).collect();
-        assert!(kept.len() == MAX_KINDS && kept.contains(&sign) && kept.contains(&stated));
+        let claims_left: Vec<Claim> = claims.kinds().map(|(_, claim, _)| claim).collect();
+        assert!(
+            claims_left.len() == MAX_KINDS && claims_left.contains(&sign) && claims_left.contains(&stated)
+        );
     }
 
     #[test]
@@ -364,12 +367,12 @@ mod tests {
         let all: Vec<u32> = (0..10_000).collect();
         for wanted in [&[][..], &[0], &[4_999, 5_000, 9_999]] {
             let tests = Cell::new(0);
-            let found = needed(&all, |rest: &mut dyn Iterator<Item = &u32>| {
+            let events = needed(&all, |rest: &mut dyn Iterator<Item = &u32>| {
                 tests.set(tests.get() + 1);
                 let rest: BTreeSet<u32> = rest.copied().collect();
                 wanted.iter().all(|one| rest.contains(one))
             });
-            assert_eq!(found.into_iter().copied().collect::<Vec<u32>>(), wanted);
+            assert_eq!(events.into_iter().copied().collect::<Vec<u32>>(), wanted);
             assert!(tests.get() < 100, "{} tests", tests.get());
         }
     }

@@ -63,7 +63,7 @@ pub(super) struct SeveralVersions<'a> {
     facts: &'a VersionFacts,
     sources: BTreeMap<u32, SourceVersions>,
     /// The changes of the whole log. `None` if its version does not change over time.
-    whole: Option<Changes>,
+    log_changes: Option<Changes>,
 }
 
 impl<'a> SeveralVersions<'a> {
@@ -75,18 +75,18 @@ impl<'a> SeveralVersions<'a> {
         for (source, evidence) in evidence.by_source() {
             let own = VersionFacts::new(&evidence, server);
             let groups = own.groups().servers;
-            let of = |group: &FactGroup<'_>| version(&own, facts, &group.set, &sets, source);
+            let version_of = |group: &FactGroup<'_>| version(&own, facts, &group.set, &sets, source);
             let is_unknown = matches!(&*groups, [only] if only.set == Releases::modeled());
             if is_unknown {
                 continue;
             }
             let versions = match (&*groups, own.in_time(&groups)) {
-                ([only], _) => SourceVersions::One(of(only)),
+                ([only], _) => SourceVersions::One(version_of(only)),
                 (_, Some(order)) => SourceVersions::OverTime(
-                    order.into_iter().map(|(change, at)| (change, of(&groups[at]))).collect(),
+                    order.into_iter().map(|(change, at)| (change, version_of(&groups[at]))).collect(),
                 ),
                 (several, None) => {
-                    let mut versions: Vec<ServerVersion> = several.iter().map(of).collect();
+                    let mut versions: Vec<ServerVersion> = several.iter().map(version_of).collect();
                     versions.sort_by_key(|one| one.version);
                     SourceVersions::Mixed(versions)
                 }
@@ -99,13 +99,13 @@ impl<'a> SeveralVersions<'a> {
             return None;
         }
         let order = facts.in_time(&all.servers);
-        let of_order = |order: Vec<(Change, usize)>| -> Changes {
+        let changes_of = |order: Vec<(Change, usize)>| -> Changes {
             let estimate = |at: usize| facts.estimate(&all.servers[at].set).0;
             order.into_iter().map(|(change, at)| (change, estimate(at))).collect()
         };
-        let mut several = Self { facts, sources, whole: order.map(of_order) };
+        let mut several = Self { facts, sources, log_changes: order.map(changes_of) };
         // Several servers may be upgraded at different times, so the changes of the sources take precedence.
-        several.whole = several.changes().or(several.whole);
+        several.log_changes = several.changes().or(several.log_changes);
         Some(several)
     }
 
@@ -128,7 +128,7 @@ impl<'a> SeveralVersions<'a> {
     fn relation(&self) -> Relation {
         let is_mixed = self.sources.values().any(|own| matches!(own, SourceVersions::Mixed(_)));
         let changes: BTreeSet<KubeVersion> =
-            self.whole.iter().flatten().map(|(_, version)| *version).collect();
+            self.log_changes.iter().flatten().map(|(_, version)| *version).collect();
         let mut versions = self.sources.values().flat_map(SourceVersions::versions);
         match (is_mixed, versions.all(|one| changes.contains(&one.version))) {
             (true, _) => Relation::Mixed,
@@ -142,12 +142,12 @@ impl<'a> SeveralVersions<'a> {
         let mut versions: BTreeMap<KubeVersion, ServerVersion> = BTreeMap::new();
         for one in self.sources.values().flat_map(SourceVersions::versions) {
             match versions.get_mut(&one.version) {
-                Some(known) => known.merge(one.clone()),
+                Some(own) => own.merge(one.clone()),
                 None => _ = versions.insert(one.version, one.clone()),
             }
         }
         let mut versions: Vec<ServerVersion> = versions.into_values().collect();
-        if let (Relation::OverTime, Some(starts)) = (relation, &self.whole) {
+        if let (Relation::OverTime, Some(starts)) = (relation, &self.log_changes) {
             let start = |one: &ServerVersion| starts.iter().find(|(_, version)| *version == one.version);
             versions.sort_by_key(|one| start(one).copied());
         }
@@ -165,11 +165,11 @@ impl<'a> SeveralVersions<'a> {
         };
         let best = best.expect("a log of several versions has a version");
         let order: Vec<KubeVersion> = servers.iter().map(|one| one.version).collect();
-        let of_own = |own: &SourceVersions| match own {
+        let starts_of = |own: &SourceVersions| match own {
             // The log may have been rotated during an upgrade. Then the first requests of the file may be from the old
             // version.
             SourceVersions::One(_) if relation == Relation::OverTime && self.changes().is_none() => {
-                starts(self.whole.as_deref().unwrap_or_default())
+                starts(self.log_changes.as_deref().unwrap_or_default())
             }
             SourceVersions::One(one) => vec![(i64::MIN, one.version.into())],
             SourceVersions::OverTime(versions) => {
@@ -181,17 +181,18 @@ impl<'a> SeveralVersions<'a> {
             }
         };
         let by_source: BTreeMap<u32, VersionStarts> =
-            self.sources.iter().map(|(source, own)| (*source, of_own(own))).collect();
-        let whole = self.whole.as_deref().map_or_else(|| vec![(i64::MIN, best.version.into())], starts);
+            self.sources.iter().map(|(source, own)| (*source, starts_of(own))).collect();
+        let log_starts =
+            self.log_changes.as_deref().map_or_else(|| vec![(i64::MIN, best.version.into())], starts);
         let judges: BTreeSet<TimelineVersion> =
-            by_source.values().chain([&whole]).flatten().map(|(_, judge)| *judge).collect();
+            by_source.values().chain([&log_starts]).flatten().map(|(_, judge)| *judge).collect();
         let place = |judge: &TimelineVersion| order.iter().position(|version| *version == judge.version);
         let mut judges: Vec<TimelineVersion> = judges.into_iter().collect();
         judges.sort_by_key(place);
-        let timeline = ServerTimeline::new(&judges, &by_source, &whole);
+        let timeline = ServerTimeline::new(&judges, &by_source, &log_starts);
         let possible = |judge: &TimelineVersion| {
             let mixed = self.sources.values().filter_map(|own| match own {
-                SourceVersions::Mixed(versions) if of_own(own).iter().any(|(_, other)| other == judge) => {
+                SourceVersions::Mixed(versions) if starts_of(own).iter().any(|(_, other)| other == judge) => {
                     Some(versions.iter())
                 }
                 _ => None,
@@ -244,7 +245,7 @@ impl<'a> SeveralVersions<'a> {
                     "the log spans {what}, {}: kubetoll judges each request by the version at its time",
                     words(&all, ", then ")
                 ));
-                let changes = self.whole.as_deref().unwrap_or_default();
+                let changes = self.log_changes.as_deref().unwrap_or_default();
                 let gradual = changes.windows(2).filter_map(|pair| match pair {
                     [(_, old), (change, new)] if change.is_gradual() => Some(format!(
                         "{} from {old} to {new} between {} and {}: servers of both versions run, and kubetoll judges \
@@ -290,7 +291,8 @@ impl<'a> SeveralVersions<'a> {
                         each[..each.len().min(NAMED_FILES)].join("; ")
                     ));
                 }
-                if self.whole.is_none() && read.iter().any(|source| !self.sources.contains_key(source)) {
+                if self.log_changes.is_none() && read.iter().any(|source| !self.sources.contains_key(source))
+                {
                     notes.push(format!("kubetoll judges files that show no version as {}", best.version));
                 }
             }

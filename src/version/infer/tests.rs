@@ -140,14 +140,14 @@ fn each_source_is_judged_by_its_own_version() {
 fn given_version_that_the_log_excludes_is_noted() {
     let mut ledger = Ledger::default();
     kubelets(&mut ledger.versions, 0, &[(v(30, 14), 2)]);
-    let of = |ledger: &mut Ledger, given| infer(ledger, &server(), Some(given), &|_| String::new());
-    let wrong = of(&mut ledger, v(36, 2));
+    let with_flag = |ledger: &mut Ledger, given| infer(ledger, &server(), Some(given), &|_| String::new());
+    let wrong = with_flag(&mut ledger, v(36, 2));
     assert_eq!(versions_of(&wrong), [v(36, 2)]);
     assert_eq!(
         wrong.notes,
         ["--kube-version 1.36.2 contradicts the log: 2 kubelets state 1.30.14, which fits 1.30 to 1.33"]
     );
-    let right = of(&mut ledger, KubeVersion { minor: 31, patch: None });
+    let right = with_flag(&mut ledger, KubeVersion { minor: 31, patch: None });
     assert_eq!(right.notes, [] as [String; 0]);
 }
 
@@ -211,7 +211,7 @@ fn overlapping_evidence_means_two_servers() {
         assert!(!mixed.is_settled());
         assert!(mixed.notes[0].starts_with("0.log shows Kubernetes 1.30.14 and 1.34.2 at the same time"));
         for (one, fact) in mixed.servers.iter().zip(["9 kubelets state 1.30.14", "9 kubelets state 1.34.2"]) {
-            assert!(one.facts.iter().any(|known| known == fact), "{one:?}");
+            assert!(one.facts.iter().any(|other| other == fact), "{one:?}");
         }
         assert!(!mixed.notes.iter().any(|note| note.contains("upgrade,")), "{:?}", mixed.notes);
     }
@@ -324,6 +324,6 @@ fn only_the_overlap_of_a_gradual_upgrade_is_mixed() {
         assert_eq!(judged(34), (v(31, 1), "1.31.1".to_owned()));
         let note =
             "an upgrade from 1.30.4 to 1.31.1 between 1970-01-01 00:25:00 UTC and 1970-01-01 00:33:00 UTC";
-        assert!(upgrade.notes.iter().any(|known| known.starts_with(note)), "{:?}", upgrade.notes);
+        assert!(upgrade.notes.iter().any(|other| other.starts_with(note)), "{:?}", upgrade.notes);
     }
 }
