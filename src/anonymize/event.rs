@@ -125,7 +125,8 @@ impl EventJson {
         }
         self.timestamp = self.timestamp.take().filter(|time| time.as_str().is_some_and(is_time));
         if let Some(annotations) = &mut self.annotations {
-            annotations.retain(|key, value| value.as_str().is_some_and(|value| is_kept(key, value)));
+            annotations
+                .retain(|key, value| value.as_str().is_some_and(|value| is_allowed_annotation(key, value)));
         }
         self.annotations = self.annotations.take().filter(|annotations| !annotations.is_empty());
         self.authentication_metadata = self.authentication_metadata.take().map(|_| json!({}));
@@ -215,7 +216,7 @@ fn is_time(text: &str) -> bool {
 }
 
 /// Whether an annotation is the server's own, and its value contains no name of the cluster.
-fn is_kept(key: &str, value: &str) -> bool {
+fn is_allowed_annotation(key: &str, value: &str) -> bool {
     let is_release = |text: &str| {
         let parts = text.split_once('.');
         parts.is_some_and(|(major, minor)| major.parse::<u8>().is_ok() && minor.parse::<u8>().is_ok())

@@ -59,8 +59,8 @@ impl RankedCount {
         let output = TextOutput::prepare(self.to.as_deref())?;
         match self.format {
             RankedFormat::Text => output.write(&ranked::text(&ranked), anstream::ColorChoice::Never)?,
-            RankedFormat::Json => output.write_whole(&ranked::json(&ranked))?,
-            RankedFormat::Csv => output.write_whole(&ranked::csv(&ranked))?,
+            RankedFormat::Json => output.write_raw(&ranked::json(&ranked))?,
+            RankedFormat::Csv => output.write_raw(&ranked::csv(&ranked))?,
         }
         Ok(ranked)
     }

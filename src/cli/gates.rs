@@ -91,7 +91,7 @@ fn findings(
     if all == 0 {
         return None;
     }
-    let mut message = format!("{} (--fail-on {})", findings_of(all, noun), escaped(word));
+    let mut message = format!("{} (--fail-on {})", count_findings(all, noun), escaped(word));
     let worst = rules().filter_map(|rule| Some((rule, rule.worst.as_ref()?)));
     let worst = worst.max_by_key(|(_, (severity, worst))| {
         (*severity, worst.as_ref().map_or(u64::MAX, |worst| worst.requests))
@@ -106,7 +106,7 @@ fn findings(
     Some(message)
 }
 
-fn findings_of(all: u64, noun: &str) -> String {
+fn count_findings(all: u64, noun: &str) -> String {
     match noun.strip_prefix("finding that is") {
         Some(_) if all == 1 => format!("1 {noun}"),
         Some(_) => format!("{} that are warnings or errors", counted(all, "finding")),

@@ -21,14 +21,14 @@ pub(super) struct Judging {
 /// Loads the files that the flags name. Flags override the policy file.
 pub(super) fn load(args: &RuleArgs, fail_on: &[FailOn]) -> anyhow::Result<Judging> {
     let (mut rules, policy) = all(args)?;
-    let fail_on = if fail_on.is_empty() { fail_on_of(&policy) } else { fail_on.to_vec() };
-    for word in fail_on.iter().filter_map(rule_of) {
+    let fail_on = if fail_on.is_empty() { policy_fail_on(&policy) } else { fail_on.to_vec() };
+    for word in fail_on.iter().filter_map(named_rule) {
         policy::check_fail_on(word, &rules).map_err(|error| anyhow!("--fail-on: {error}"))?;
     }
     let select = if args.select.is_empty() { &policy.select } else { &args.select };
     let ignore: Vec<String> = args.ignore.iter().chain(&policy.ignore).cloned().collect();
     rules.choose(select, &ignore).map_err(|error| anyhow!(error))?;
-    for word in fail_on.iter().filter_map(rule_of) {
+    for word in fail_on.iter().filter_map(named_rule) {
         if !rules.rules.iter().any(|rule| rule.is_selected_by(word)) {
             bail!("--fail-on {word}: --select and --ignore leave out this rule, so it finds nothing");
         }
@@ -64,12 +64,12 @@ pub(super) fn is_absent(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }
 
-fn fail_on_of(policy: &Policy) -> Vec<FailOn> {
+fn policy_fail_on(policy: &Policy) -> Vec<FailOn> {
     let Ok(words) = policy.fail_on.iter().map(|word| word.value.parse()).collect();
     words
 }
 
-fn rule_of(what: &FailOn) -> Option<&str> {
+fn named_rule(what: &FailOn) -> Option<&str> {
     if let FailOn::Rule(word) = what { Some(word) } else { None }
 }
 
@@ -94,7 +94,7 @@ mod tests {
     fn unknown_fail_on_word_gets_a_suggestion() {
         for word in FAIL_ON {
             let Ok(what) = word.parse::<FailOn>();
-            assert_eq!(rule_of(&what), None, "{word}");
+            assert_eq!(named_rule(&what), None, "{word}");
         }
         let rules = RuleSet::embedded();
         assert_eq!(

@@ -298,7 +298,7 @@ impl KubectlCommand {
     fn requests(&self, resource: BuiltIn, names: &[String], sent: &mut SentRequests) -> anyhow::Result<()> {
         let namespace = self.namespace(resource);
         if names.is_empty() {
-            return self.of_collection(resource, sent);
+            return self.collection_requests(resource, sent);
         }
         if self.all_namespaces && namespace.is_some() {
             bail!("kubectl gets no object by its name across all namespaces; leave out -A, or the name");
@@ -324,7 +324,7 @@ impl KubectlCommand {
         Ok(())
     }
 
-    fn of_collection(&self, resource: BuiltIn, sent: &mut SentRequests) -> anyhow::Result<()> {
+    fn collection_requests(&self, resource: BuiltIn, sent: &mut SentRequests) -> anyhow::Result<()> {
         let namespace = self.namespace(resource);
         let path = collection(resource, namespace.filter(|_| !self.all_namespaces))?;
         let mut selectors = Vec::new();

@@ -46,7 +46,7 @@ impl TextOutput {
     }
 
     /// Writes a text as it is.
-    pub(super) fn write_whole(self, text: &str) -> anyhow::Result<()> {
+    pub(super) fn write_raw(self, text: &str) -> anyhow::Result<()> {
         self.write_with(|out| out.write_all(text.as_bytes()))
     }
 
@@ -65,7 +65,7 @@ impl TextOutput {
         } else {
             text
         };
-        self.write_whole(&without_commands(text))
+        self.write_raw(&without_commands(text))
     }
 }
 

@@ -61,28 +61,35 @@ pub(super) fn parse(text: &str) -> Result<PathBuf, String> {
 
 /// Parses the path of a file with JSON lines.
 pub(super) fn json_lines(text: &str) -> Result<PathBuf, String> {
-    of_one_form(text, "JSON lines", "jsonl", &["json", "jsonl", "ndjson"])
+    path_with_extension(text, "JSON lines", "jsonl", &["json", "jsonl", "ndjson"])
 }
 
 /// Parses the path of a YAML file.
 pub(super) fn yaml(text: &str) -> Result<PathBuf, String> {
-    of_one_form(text, "YAML", "yaml", &["yaml", "yml"])
+    path_with_extension(text, "YAML", "yaml", &["yaml", "yml"])
 }
 
 /// Parses a path. The file extension of another format is an error.
-fn of_one_form(text: &str, form: &str, ending: &str, endings: &[&str]) -> Result<PathBuf, String> {
+fn path_with_extension(
+    text: &str,
+    format_name: &str,
+    extension: &str,
+    extensions: &[&str],
+) -> Result<PathBuf, String> {
     // The advice of `parse` names flags of `scan`.
     let path = parse(text).map_err(|_| {
         format!(
-            "-o takes a file; this command writes {form}; use -o FILE.{ending}; for a file of this name write -o ./{text}"
+            "-o takes a file; this command writes {format_name}; use -o FILE.{extension}; for a file of this name write -o ./{text}"
         )
     })?;
     let own = format::ending(&path);
-    if endings.contains(&&*own) || matches!(Format::from_path(&path), Ok(Format::Page(PageFormat::Text, _))) {
+    if extensions.contains(&&*own)
+        || matches!(Format::from_path(&path), Ok(Format::Page(PageFormat::Text, _)))
+    {
         return Ok(path);
     }
-    let better = path.with_extension(ending);
-    Err(format!("this command writes {form}, not .{own}; use -o {}", better.display()))
+    let better = path.with_extension(extension);
+    Err(format!("this command writes {format_name}, not .{own}; use -o {}", better.display()))
 }
 
 #[cfg(test)]

@@ -34,6 +34,6 @@ pub(super) fn run(command: &ProductsCommand) -> anyhow::Result<u8> {
         }
     };
     let text = anstream::adapter::strip_str(&text).to_string();
-    TextOutput::Stdout.write_whole(&without_commands(&text))?;
+    TextOutput::Stdout.write_raw(&without_commands(&text))?;
     Ok(SUCCESS)
 }

@@ -30,7 +30,7 @@ fn list(args: &ListArgs) -> anyhow::Result<u8> {
         RulesFormat::Text => {
             TextOutput::Stdout.write(&rules::list::render(rules, width()), args.color.choice())?;
         }
-        RulesFormat::Json => TextOutput::Stdout.write_whole(&rules::json::render(rules))?,
+        RulesFormat::Json => TextOutput::Stdout.write_raw(&rules::json::render(rules))?,
     }
     Ok(SUCCESS)
 }
@@ -54,13 +54,13 @@ fn explain(args: &ExplainArgs) -> anyhow::Result<u8> {
 fn check(args: &CheckArgs) -> anyhow::Result<u8> {
     match RuleSet::check(&args.directory) {
         Ok(count) => {
-            TextOutput::Stdout.write_whole(&format!("{}, no errors\n", counted(count as u64, "rule")))?;
+            TextOutput::Stdout.write_raw(&format!("{}, no errors\n", counted(count as u64, "rule")))?;
             Ok(SUCCESS)
         }
         Err(BadRules::Errors(errors)) => {
             let text = errors.to_string();
             let lines: Vec<_> = text.lines().map(escaped).collect();
-            TextOutput::Stdout.write_whole(&without_commands(&(lines.join("\n") + "\n")))?;
+            TextOutput::Stdout.write_raw(&without_commands(&(lines.join("\n") + "\n")))?;
             say(&format!("error: {}", error_count(&args.directory, errors.0.len())));
             Ok(ERROR)
         }
@@ -74,6 +74,6 @@ fn error_count(directory: &Path, errors: usize) -> String {
 
 fn print_schema(args: &SchemaArgs) -> anyhow::Result<u8> {
     let schema = if args.policy { schema::policy(&RuleSet::embedded()) } else { schema::rule() };
-    TextOutput::Stdout.write_whole(&(serde_json::to_string_pretty(&schema)? + "\n"))?;
+    TextOutput::Stdout.write_raw(&(serde_json::to_string_pretty(&schema)? + "\n"))?;
     Ok(SUCCESS)
 }

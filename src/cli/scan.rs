@@ -284,11 +284,11 @@ fn write(report: &Report, args: &ScanArgs, pages: &[PageOutput]) -> anyhow::Resu
                 output.write(&render::text::render(report, &view), args.color.choice())?;
             }
             PageFormat::Json => output.write_with(|out| render::json::write(report, out))?,
-            PageFormat::Markdown => output.write_whole(&render::markdown::render(report))?,
-            PageFormat::Sarif => output.write_whole(&render::sarif::render(report))?,
-            PageFormat::Junit => output.write_whole(&render::junit::render(report)?)?,
+            PageFormat::Markdown => output.write_raw(&render::markdown::render(report))?,
+            PageFormat::Sarif => output.write_raw(&render::sarif::render(report))?,
+            PageFormat::Junit => output.write_raw(&render::junit::render(report)?)?,
             PageFormat::Github => {
-                output.write_whole(&render::github::render(report))?;
+                output.write_raw(&render::github::render(report))?;
                 github_summary(report)?;
             }
         }

@@ -121,7 +121,7 @@ fn add(a: Option<u64>, b: Option<u64>) -> Option<u64> {
 }
 
 /// Describes the cost of a finding's requests.
-pub(super) fn of_finding(finding: &Finding) -> Option<Line> {
+pub(super) fn finding_cost(finding: &Finding) -> Option<Line> {
     let requests = finding.stats.get("requests")?.as_u64()?;
     let sentence = known_cost(finding.cost.as_ref()?, requests)?;
     let is_one_of_many = finding.stats.get("shapes").and_then(Value::as_u64).is_some_and(|shapes| shapes > 1);
@@ -143,7 +143,7 @@ pub(super) fn known_cost(cost: &Cost, requests: u64) -> Option<String> {
             counted(one?, "object")
         )),
         "page-limits" => Some(format!(
-            "at most {} a page, {} in all pages (by the limits that were asked for)",
+            "at most {} a page, {} in all pages (by the requested limits)",
             counted(one?, "object"),
             count(all?)
         )),

@@ -345,13 +345,13 @@ fn rule(findings: &[&Finding], printed: &mut PrintedLines, width: usize) -> Stri
     }
     // The rule's page has the other paragraphs.
     let why = first.why.split("\n\n").next().unwrap_or_default();
-    page.push_str(&prose_of("Why", why, width));
+    page.push_str(&titled_prose("Why", why, width));
     if has_one_fix && printed.is_new("Fix", &first.fix) {
         page.push_str(&fix(first, width));
     }
     let mut others = |title: &'static str, text: Option<&str>| {
         if let Some(text) = text.filter(|text| printed.is_new(title, text)) {
-            page.push_str(&prose_of(title, text, width));
+            page.push_str(&titled_prose(title, text, width));
         }
     };
     others("Tradeoff", first.tradeoff.as_deref());
@@ -372,7 +372,7 @@ fn fix(finding: &Finding, width: usize) -> String {
 }
 
 /// A rule text after its title.
-fn prose_of(title: &str, text: &str, width: usize) -> String {
+fn titled_prose(title: &str, text: &str, width: usize) -> String {
     let text = prose::plain(text);
     let lines = text.lines().filter(|line| !line.is_empty()).enumerate();
     lines.map(|(index, line)| titled(if index == 0 { title } else { "" }, line, width)).collect()

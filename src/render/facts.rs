@@ -41,7 +41,7 @@ pub(super) fn request_lines(finding: &Finding) -> Vec<(&'static str, Line)> {
         facts.push(("Decided by", decided(path)));
     }
     facts.extend(how_much(finding).map(|line| ("How much", line)));
-    facts.extend(cost::of_finding(finding).map(|line| ("Costs", line)));
+    facts.extend(cost::finding_cost(finding).map(|line| ("Costs", line)));
     facts.extend(finding.etcd_slow.as_ref().map(|slow| ("etcd says", etcd_log::fact(slow))));
     let patterns = finding.pattern.as_deref().map(patterns::lines).unwrap_or_default();
     facts.extend(patterns.into_iter().map(|line| ("Over time", line)));

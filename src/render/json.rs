@@ -106,7 +106,7 @@ impl<W: Write> Object<W> {
             if let [large] = round
                 && size(large) > LARGEST
             {
-                write_entries(out, round, is_first)?;
+                write_items(out, round, is_first)?;
             } else {
                 let parts = chunks(round, TOGETHER, &size);
                 texts.resize_with(texts.len().max(parts.len()), Vec::new);
@@ -114,7 +114,7 @@ impl<W: Write> Object<W> {
                 let both = texts.par_iter_mut().zip(parts).enumerate();
                 both.try_for_each(|(at, (text, part))| {
                     text.clear();
-                    write_entries(text, part, is_first && at == 0)
+                    write_items(text, part, is_first && at == 0)
                 })?;
                 texts.iter().try_for_each(|text| out.write_all(text))?;
             }
@@ -134,7 +134,7 @@ impl<W: Write> Object<W> {
 }
 
 /// Writes entries of a list in the outermost object.
-fn write_entries<T: Serialize>(out: &mut impl Write, items: &[T], mut is_first: bool) -> io::Result<()> {
+fn write_items<T: Serialize>(out: &mut impl Write, items: &[T], mut is_first: bool) -> io::Result<()> {
     let mut form = DepthFormatter::new(2);
     for item in items {
         form.begin_array_value(out, std::mem::take(&mut is_first))?;

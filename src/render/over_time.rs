@@ -110,11 +110,11 @@ impl<'r> OverTime<'r> {
 impl Series {
     /// Creates a client's series from one number of each point. `None` if all numbers are zero.
     fn new(client: &Client, number: fn(&Point) -> u32) -> Option<Self> {
-        let mut load = RequestRates::default();
-        client.timelines.iter().for_each(|timeline| timeline.add_to(&mut load, number));
+        let mut rates = RequestRates::default();
+        client.timelines.iter().for_each(|timeline| timeline.add_to(&mut rates, number));
         let points = client.timelines.iter().flat_map(|timeline| &timeline.points.0);
         let counts = points.map(|point| (point.minute, u64::from(number(point)))).collect();
-        Some(Self { counts, busiest: load.busiest()?, steps: load.steps() })
+        Some(Self { counts, busiest: rates.busiest()?, steps: rates.steps() })
     }
 
     /// Returns the number of requests outside of the range of minutes.

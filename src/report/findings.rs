@@ -330,7 +330,7 @@ fn verify(
     if let (Some(summary), Some(verdict)) = (summary, &finding.verdict) {
         let file = evidence.map_or("LOG".to_owned(), |evidence| operand(&evidence.file));
         let filter = match summary.kind() {
-            _ if let Some(OnProgram { name, .. }) = &finding.program => of_program(name),
+            _ if let Some(OnProgram { name, .. }) = &finding.program => program_flags(name),
             "user-agent" => option("client", finding.product.as_deref().unwrap_or_default()),
             _ => option("user", &summary.identity()),
         };
@@ -343,7 +343,7 @@ fn verify(
 }
 
 /// Returns the flags that select the clients of a program.
-fn of_program(name: &ProgramName) -> String {
+fn program_flags(name: &ProgramName) -> String {
     let service_account =
         name.service_account.as_ref().map(|name| option("user", &format!("system:serviceaccount:*:{name}")));
     let product = name.product.as_ref().map(|product| option("client", product));

@@ -88,11 +88,11 @@ pub(super) fn peak(clients: &[v1::Client], count: fn(&v1::Point) -> u32) -> Opti
             *windows.entry((point.minute, timeline.window_minutes)).or_default() += u64::from(count(point));
         }
     }
-    let mut load = RequestRates::default();
+    let mut rates = RequestRates::default();
     for ((minute, width), requests) in windows {
-        load.add(u64::from(minute), width, requests);
+        rates.add(u64::from(minute), width, requests);
     }
-    let Busiest { minute, window_minutes, .. } = load.busiest()?;
+    let Busiest { minute, window_minutes, .. } = rates.busiest()?;
     let minute = u32::try_from(minute).unwrap_or(u32::MAX);
     let part = |client: &v1::Client| -> u64 {
         // Scale each number to the widest window, so that the sums are exact.

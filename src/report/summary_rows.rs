@@ -49,10 +49,10 @@ pub fn summary_rows(report: &Report, cases: usize, clients: usize) -> Vec<Summar
     let (urgent, info) = left.split_at(if is_only_info { left.len() } else { urgent });
     let mut rows = Vec::new();
     if !urgent.is_empty() {
-        rows.push(SummaryRow { what: SummaryContent::Cases(urgent), load: load_of(urgent) });
+        rows.push(SummaryRow { what: SummaryContent::Cases(urgent), load: total_load(urgent) });
     }
     if !info.is_empty() {
-        rows.push(SummaryRow { what: SummaryContent::Info(info), load: load_of(info) });
+        rows.push(SummaryRow { what: SummaryContent::Info(info), load: total_load(info) });
     }
     let mut others: Vec<&Client> = without_finding(report).skip(clients).collect();
     if !others.is_empty() {
@@ -71,7 +71,7 @@ pub fn summary_rows(report: &Report, cases: usize, clients: usize) -> Vec<Summar
 }
 
 /// Returns the load of the cases; `None` if all cases are on the log itself.
-fn load_of(cases: &[Case]) -> Option<Load> {
+fn total_load(cases: &[Case]) -> Option<Load> {
     let loads = cases.iter().filter(|case| case.members.count > 0).map(|case| &case.load);
     (loads.clone().count() > 0).then(|| sum(loads))
 }

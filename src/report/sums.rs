@@ -13,43 +13,43 @@ use crate::ledger::{self, DistinctSet, Histogram, Merge, Row, Timeline};
 pub(super) struct RequestsOverTime {
     pub(super) sum: Timeline,
     /// Used for the peak if a window is wider than a minute. `None` means that `sum` has the peak.
-    load: Option<ledger::RequestRates>,
+    request_rates: Option<ledger::RequestRates>,
 }
 
 impl RequestsOverTime {
     pub(super) fn new(sum: Timeline) -> Self {
-        let load = (!sum.is_exact()).then(|| load_of(&sum));
-        Self { sum, load }
+        let request_rates = (!sum.is_exact()).then(|| rates(&sum));
+        Self { sum, request_rates }
     }
 
     pub(super) fn add(&mut self, other: &Self) {
-        if self.load.is_some() || other.load.is_some() || !self.sum.fits(&other.sum) {
-            let load = self.load.get_or_insert_with(|| load_of(&self.sum));
-            match &other.load {
-                Some(other) => load.merge(other.clone()),
-                None => load.add_all(&other.sum),
+        if self.request_rates.is_some() || other.request_rates.is_some() || !self.sum.fits(&other.sum) {
+            let request_rates = self.request_rates.get_or_insert_with(|| rates(&self.sum));
+            match &other.request_rates {
+                Some(other) => request_rates.merge(other.clone()),
+                None => request_rates.add_all(&other.sum),
             }
         }
         self.sum.merge_from(&other.sum);
     }
 
     pub(super) fn merge(&mut self, other: Self) {
-        if self.load.is_none() && self.sum.is_empty() { *self = other } else { self.add(&other) }
+        if self.request_rates.is_none() && self.sum.is_empty() { *self = other } else { self.add(&other) }
     }
 
     pub(super) fn rate(&self, span: Option<(i64, i64)>) -> Option<v1::Rate> {
-        let rate = match &self.load {
-            Some(load) => load.rate(&self.sum)?,
+        let rate = match &self.request_rates {
+            Some(request_rates) => request_rates.rate(&self.sum)?,
             None => self.sum.rate()?,
         };
         Some(rate_to_v1(rate, self.sum.total(), span))
     }
 }
 
-fn load_of(timeline: &Timeline) -> ledger::RequestRates {
-    let mut load = ledger::RequestRates::default();
-    load.add_all(timeline);
-    load
+fn rates(timeline: &Timeline) -> ledger::RequestRates {
+    let mut request_rates = ledger::RequestRates::default();
+    request_rates.add_all(timeline);
+    request_rates
 }
 
 /// Numbers of requests by a few fixed words. A list is faster than a map here.

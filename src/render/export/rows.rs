@@ -76,17 +76,17 @@ pub(super) fn signed(number: u64) -> i64 {
 
 /// Returns the number of LISTs read from etcd. Includes LISTs with the verdict `depends` if etcd is the likely source.
 pub(super) fn etcd_lists(row: &ShapeRow<'_>) -> u64 {
-    if row.etcd_answered() && row.shape.verb == "list" { row.shape.requests } else { 0 }
+    if row.is_from_etcd() && row.shape.verb == "list" { row.shape.requests } else { 0 }
 }
 
 /// Returns the number of GETs read from etcd.
 pub(super) fn etcd_gets(row: &ShapeRow<'_>) -> u64 {
-    if row.etcd_answered() && row.shape.verb == "get" { row.shape.requests } else { 0 }
+    if row.is_from_etcd() && row.shape.verb == "get" { row.shape.requests } else { 0 }
 }
 
 /// Returns the total duration of requests read from etcd, in microseconds.
 pub(super) fn etcd_micros(row: &ShapeRow<'_>) -> u64 {
-    let counted = row.etcd_answered() && !row.shape.long_running;
+    let counted = row.is_from_etcd() && !row.shape.long_running;
     row.latency().filter(|_| counted).map_or(0, |latency| latency.sum_micros)
 }
 
@@ -96,7 +96,7 @@ pub(super) fn limit_ignored(row: &ShapeRow<'_>) -> u64 {
 }
 
 impl<'a> ShapeRow<'a> {
-    fn etcd_answered(&self) -> bool {
+    fn is_from_etcd(&self) -> bool {
         self.shape.likely.unwrap_or(self.shape.served_from) == "etcd"
     }
 
