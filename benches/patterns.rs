@@ -35,9 +35,13 @@ fn patterns(criterion: &mut Criterion) {
     for (name, patterns) in [("counted", false), ("counted and kept in order", true)] {
         group.bench_function(name, |bencher| bencher.iter(|| black_box(count(&block, patterns))));
     }
-    let kept = || std::mem::take(&mut count(&block, true).histories);
+    let histories = || std::mem::take(&mut count(&block, true).histories);
     group.bench_function("patterns of what was kept", |bencher| {
-        bencher.iter_batched(kept, |kept| black_box(Patterns::new(kept, false)), BatchSize::PerIteration);
+        bencher.iter_batched(
+            histories,
+            |histories| black_box(Patterns::new(histories, false)),
+            BatchSize::PerIteration,
+        );
     });
     group.finish();
 }

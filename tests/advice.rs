@@ -318,16 +318,16 @@ fn a_403_names_the_permission_the_rbac_rule_and_the_check() {
         ),
     ] {
         let log: String = (0..60).map(|number| event(user, number, verb, uri, 403)).collect();
-        let found = findings(&log, "error-retry-loop");
-        assert_eq!(found.len(), 1, "{uri}: {found:?}");
-        let permission = &found[0]["permission"];
+        let actual = findings(&log, "error-retry-loop");
+        assert_eq!(actual.len(), 1, "{uri}: {actual:?}");
+        let permission = &actual[0]["permission"];
         assert_eq!(permission["role"], role, "{uri}");
         assert_eq!(permission["rule"], rule, "{uri}");
         assert_eq!(permission["check"], check, "{uri}");
-        let fix = found[0]["fix"].as_str().expect("a fix");
+        let fix = actual[0]["fix"].as_str().expect("a fix");
         assert!(fix.starts_with("Grant "), "{fix}");
         assert!(fix.contains(rule) && fix.contains(&check.replace("`pwd`", "'pwd'")), "{fix}");
-        assert!(found[0]["verify"].as_str().is_some_and(|commands| commands.starts_with(check)), "{uri}");
+        assert!(actual[0]["verify"].as_str().is_some_and(|commands| commands.starts_with(check)), "{uri}");
     }
 }
 
@@ -350,11 +350,11 @@ fn a_403_of_admission_or_without_credentials_asks_for_no_permission() {
         (by_admission, "Read responseStatus.message of the event"),
         (refused("system:anonymous"), "Send credentials with each request"),
     ] {
-        let found = findings(&log, "error-retry-loop");
-        assert_eq!(found.len(), 1, "{found:?}");
-        let fix = found[0]["fix"].as_str().expect("a fix");
+        let actual = findings(&log, "error-retry-loop");
+        assert_eq!(actual.len(), 1, "{actual:?}");
+        let fix = actual[0]["fix"].as_str().expect("a fix");
         assert!(fix.starts_with(step) && !fix.contains("Grant "), "{fix}");
-        assert!(found[0]["permission"].is_null(), "{fix}");
+        assert!(actual[0]["permission"].is_null(), "{fix}");
     }
 }
 
@@ -376,23 +376,23 @@ fn conflicts_name_the_other_writer_of_the_same_objects() {
         (0..60)
             .map(|number| event("system:serviceaccount:c:far", number, "update", &format!("{uri}-2"), 200)),
     );
-    let found = findings(&log, "conflict-storm");
-    assert_eq!(found.len(), 1);
-    let rivals = all(&found[0], "rivals");
+    let actual = findings(&log, "conflict-storm");
+    assert_eq!(actual.len(), 1);
+    let rivals = all(&actual[0], "rivals");
     assert_eq!(rivals.len(), 1, "{rivals:?}");
     assert_eq!(rivals[0]["client"], "system:serviceaccount:b:winner");
     assert_eq!((rivals[0]["objects"].as_u64(), rivals[0]["writes"].as_u64()), (Some(1), Some(60)));
-    let fix = found[0]["fix"].as_str().expect("a fix");
+    let fix = actual[0]["fix"].as_str().expect("a fix");
     assert!(
         fix.starts_with("Give each object one owner; other writers: b/winner (60 writes to 1 shared object)"),
         "{fix}"
     );
-    assert!(found[0]["message"].as_str().is_some_and(|message| message.contains("b/winner")));
+    assert!(actual[0]["message"].as_str().is_some_and(|message| message.contains("b/winner")));
 
     let alone: String = (0..60).map(|number| write("a:loser", number, uri)).collect();
-    let found = findings(&alone, "conflict-storm");
-    assert_eq!(all(&found[0], "rivals").len(), 0);
-    let fix = found[0]["fix"].as_str().expect("a fix");
+    let actual = findings(&alone, "conflict-storm");
+    assert_eq!(all(&actual[0], "rivals").len(), 0);
+    let fix = actual[0]["fix"].as_str().expect("a fix");
     assert!(fix.contains("No other client in the log writes these objects"), "{fix}");
 }
 
@@ -406,11 +406,11 @@ fn a_finding_names_the_product_and_begins_with_its_own_setting() {
         list("system:serviceaccount:a:ksm", "kube-state-metrics/v2.15.0 (linux/amd64) kubernetes/1a2b3c4")
             + &list("system:serviceaccount:jobs:spark", "okhttp/4.12.0")
             + &list("system:serviceaccount:a:other", "thing/1.0");
-    let found = findings(&log, "poll-list");
+    let actual = findings(&log, "poll-list");
     let of = |name: &str| {
         let is_of =
             |finding: &&Value| finding["client"].as_str().is_some_and(|client| client.ends_with(name));
-        found.iter().find(is_of).expect("a finding")
+        actual.iter().find(is_of).expect("a finding")
     };
     let (ksm, spark, other) = (of(":ksm"), of(":spark"), of(":other"));
     assert_eq!(ksm["who"]["product"]["name"], "kube-state-metrics");
@@ -469,11 +469,14 @@ fn tenants_that_request_in_their_own_namespace_need_a_role_in_each() {
         let dir = Dir::with(&[("audit.log", log.as_bytes()), ("own/own-retry-loop.yaml", rule.as_bytes())]);
         let own = ["--rules", "own", "--select", "own-retry-loop"];
         let report = dir.report(&[&["audit.log", "--kube-version", "1.30.14"][..], &own[..]].concat());
-        let found = all(&report, "findings").to_vec();
-        found.into_iter().find(|finding| finding["stats"]["clients"] == 40).expect("a finding on the program")
+        let actual = all(&report, "findings").to_vec();
+        actual
+            .into_iter()
+            .find(|finding| finding["stats"]["clients"] == 40)
+            .expect("a finding on the program")
     };
-    let found = of_all(&log);
-    let (permission, fix) = (&found["permission"], found["fix"].as_str().expect("a fix"));
+    let actual = of_all(&log);
+    let (permission, fix) = (&actual["permission"], actual["fix"].as_str().expect("a fix"));
     assert_eq!(permission["role"], "Role");
     assert_eq!(permission["namespaces"].as_array().map(Vec::len), Some(40));
     assert!(fix.contains("a Role in each of these namespaces") && !fix.contains("ClusterRole"), "{fix}");
@@ -547,8 +550,8 @@ fn a_refused_exec_in_an_access_log_names_the_verbs_of_both_methods() {
 #[test]
 fn unreadable_records_get_advice_on_the_files_and_not_on_the_policy() {
     let log: String = (0..60).map(|number| event("bob", number, "list", "/api/v1/pods", 200)).collect();
-    let found = findings(&(log + &"{broken\n".repeat(30)), "not-observable");
-    let fix = found[0]["fix"].as_str().expect("a fix");
+    let actual = findings(&(log + &"{broken\n".repeat(30)), "not-observable");
+    let fix = actual[0]["fix"].as_str().expect("a fix");
     assert!(fix.starts_with("Find the unreadable records") && !fix.contains("level Metadata"), "{fix}");
 }
 
@@ -584,8 +587,8 @@ fn a_day_cut_short_asks_for_the_file_again() {
     let log: String = (0..60).map(|number| event("bob", number, "list", "/api/v1/pods", 200)).collect();
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     std::io::Write::write_all(&mut encoder, log.as_bytes()).expect("writes to memory");
-    let whole = encoder.finish().expect("writes to memory");
-    let short = &whole[..whole.len() - 12];
+    let complete = encoder.finish().expect("writes to memory");
+    let short = &complete[..complete.len() - 12];
     let finding =
         not_observable(&Dir::with(&[("audit-2026-03-02.log.gz", short)]), "audit-2026-03-02.log.gz");
     let message = finding["message"].as_str().expect("a message");

@@ -103,7 +103,7 @@ fn the_received_event_of_an_impersonated_request_is_its_own() {
     let report = report(&events);
     assert_eq!(count(&report["input"]["unfinished"]), 0);
     let clients = report["clients"].as_array().expect("clients");
-    let mut found: Vec<(&str, usize, usize)> = clients
+    let mut actual: Vec<(&str, usize, usize)> = clients
         .iter()
         .map(|client| {
             let shape = &client["shapes"][0];
@@ -111,8 +111,8 @@ fn the_received_event_of_an_impersonated_request_is_its_own() {
             (identity, count(&shape["requests"]), count(&shape["events"]))
         })
         .collect();
-    found.sort_unstable();
-    assert_eq!(found, [("u", 1, 2), ("user-0", 2, 4), ("user-1", 1, 2)]);
+    actual.sort_unstable();
+    assert_eq!(actual, [("u", 1, 2), ("user-0", 2, 4), ("user-1", 1, 2)]);
 }
 
 #[test]

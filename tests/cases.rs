@@ -79,8 +79,8 @@ fn of_clients(report: &Value) -> Vec<&Value> {
 
 #[test]
 fn findings_on_the_same_requests_are_one_case() {
-    let told = report(&[list("system:serviceaccount:a:poller", "poller/v1.2", "/api/v1/pods")]);
-    let cases = of_clients(&told);
+    let result = report(&[list("system:serviceaccount:a:poller", "poller/v1.2", "/api/v1/pods")]);
+    let cases = of_clients(&result);
     let [case] = cases[..] else { panic!("{cases:?}") };
     let rules = case["rules"].as_array().expect("rules");
     assert!(rules.contains(&json!("KT101")) && rules.contains(&json!("KT307")), "{rules:?}");
@@ -92,7 +92,7 @@ fn findings_on_the_same_requests_are_one_case() {
     assert_eq!((&case["load"]["amount"], &case["load"]["share"]), (&json!(1_200_000), &json!(1.0)));
     assert!(text(&case["what"]).starts_with("a/poller LISTs pods every"), "{}", case["what"]);
     assert!(!text(&case["fix"]).is_empty());
-    let worst = told["findings"].as_array().expect("findings").iter();
+    let worst = result["findings"].as_array().expect("findings").iter();
     let worst = worst.filter(|finding| finding["severity"] == case["severity"]).count();
     assert!(worst > 0, "the case is as severe as its worst finding");
 }
@@ -100,14 +100,14 @@ fn findings_on_the_same_requests_are_one_case() {
 #[test]
 fn reads_of_a_missing_object_are_one_case_that_says_so() {
     let uri = "/apis/example.com/v1/namespaces/a/widgets/none";
-    let told = report(&[Repeated {
+    let result = report(&[Repeated {
         verb: "get",
         status: 404,
         every: 1,
         times: 300,
         ..list("system:serviceaccount:a:waiter", "waiter/v1.2", uri)
     }]);
-    let cases = of_clients(&told);
+    let cases = of_clients(&result);
     let [case] = cases[..] else { panic!("{cases:?}") };
     assert_eq!((&case["rules"], &case["severity"]), (&json!(["KT303"]), &json!("warning")));
     assert!(text(&case["what"]).ends_with("GETs widgets.example.com and gets 404"), "{}", case["what"]);
@@ -123,11 +123,11 @@ fn reviews_of_tokens_and_of_access_are_one_case() {
         times: 300,
         ..list("system:serviceaccount:a:proxy", "kube-rbac-proxy/v0.18.0", uri)
     };
-    let told = report(&[
+    let result = report(&[
         review("/apis/authorization.k8s.io/v1/subjectaccessreviews"),
         review("/apis/authentication.k8s.io/v1/tokenreviews"),
     ]);
-    let cases = of_clients(&told);
+    let cases = of_clients(&result);
     let [case] = cases[..] else { panic!("{cases:?}") };
     assert_eq!((&case["rules"], &case["requests"]), (&json!(["KT406"]), &json!(600)));
 }
@@ -140,8 +140,8 @@ fn polls_by_many_selectors_do_not_count_as_namespaces() {
             list("system:serviceaccount:a:poller", "poller/v1.2", &uri)
         })
         .collect();
-    let told = report(&polls);
-    let findings = told["findings"].as_array().expect("findings").iter();
+    let result = report(&polls);
+    let findings = result["findings"].as_array().expect("findings").iter();
     let polls: Vec<&str> =
         findings.filter(|one| one["rule"]["id"] == "KT307").map(|one| text(&one["message"])).collect();
     let [poll] = polls[..] else { panic!("{polls:?}") };
@@ -163,8 +163,8 @@ fn one_program_in_many_namespaces_is_one_case() {
             )
         })
         .collect();
-    let told = report(&jobs);
-    let cases = of_clients(&told);
+    let result = report(&jobs);
+    let cases = of_clients(&result);
     let [case] = cases[..] else { panic!("{} cases", cases.len()) };
     assert_eq!((&case["client"], &case["members"]["kind"]), (&json!("cleanup"), &json!("namespace")));
     assert_eq!((&case["members"]["count"], &case["requests"]), (&json!(40), &json!(2_401)));
@@ -176,7 +176,7 @@ fn one_program_in_many_namespaces_is_one_case() {
     assert_eq!(case["what"], what);
     let of_rule = |finding: &&Value| finding["rule"]["id"] == "KT101";
     let findings: Vec<&Value> =
-        told["findings"].as_array().expect("findings").iter().filter(of_rule).collect();
+        result["findings"].as_array().expect("findings").iter().filter(of_rule).collect();
     let (sums, own): (Vec<&Value>, Vec<&Value>) =
         findings.into_iter().partition(|finding| finding["severity"] == "error");
     let [sum] = sums[..] else { panic!("{} sums", sums.len()) };
@@ -214,8 +214,8 @@ fn a_finding_on_a_sum_shows_the_facts_of_all_clients() {
         })
         .collect();
     let log = log.concat();
-    let told = report_of(&log);
-    let findings = told["findings"].as_array().expect("findings");
+    let result = report_of(&log);
+    let findings = result["findings"].as_array().expect("findings");
     let is_sum = |finding: &&Value| !finding["who"]["program"].is_null() && finding["rule"]["id"] == "KT101";
     let sums: Vec<&Value> = findings.iter().filter(is_sum).collect();
     let [sum] = sums[..] else { panic!("{findings:?}") };
@@ -236,8 +236,8 @@ fn a_finding_on_a_sum_shows_the_facts_of_all_clients() {
 fn a_dashboard_that_many_people_use_is_one_case() {
     let people: Vec<Repeated> =
         (0..15).map(|number| list(&format!("person-{number}"), "headlamp/0.24", "/api/v1/pods")).collect();
-    let told = report(&people);
-    let cases = of_clients(&told);
+    let result = report(&people);
+    let cases = of_clients(&result);
     let [case] = cases[..] else { panic!("{} cases", cases.len()) };
     assert_eq!((&case["client"], &case["members"]["kind"]), (&json!("headlamp"), &json!("person")));
     assert_eq!(case["members"]["count"], 15);
@@ -254,27 +254,27 @@ fn the_sum_of_a_program_is_found_where_no_member_is() {
     let users = |number| format!("system:serviceaccount:team-{number}:lister");
     let few = report(&many(1, users, "lister/v1", "/api/v1/pods"));
     assert!(of_clients(&few).is_empty(), "{:?}", few["cases"]);
-    let told = report(&many(120, users, "lister/v1", "/api/v1/pods"));
-    let cases = of_clients(&told);
-    let [case] = cases[..] else { panic!("{} cases: {:?}", cases.len(), told["cases"]) };
+    let result = report(&many(120, users, "lister/v1", "/api/v1/pods"));
+    let cases = of_clients(&result);
+    let [case] = cases[..] else { panic!("{} cases: {:?}", cases.len(), result["cases"]) };
     assert_eq!((&case["severity"], &case["client"]), (&json!("error"), &json!("lister")));
     assert_eq!((&case["members"]["count"], &case["requests"]), (&json!(120), &json!(480)));
     assert_eq!(case["load"]["share"], 1.0);
-    let clients = told["clients"].as_array().expect("clients");
+    let clients = result["clients"].as_array().expect("clients");
     assert!(clients.iter().all(|client| client["worstSeverity"] == "error"), "each of them takes part");
 }
 
 #[test]
 fn different_programs_are_not_summed() {
     let users = |number| format!("system:serviceaccount:team-{number}:lister-{number}");
-    let told = report(&many(120, users, "python-requests/2.31", "/api/v1/pods"));
-    assert!(of_clients(&told).is_empty(), "{:?}", told["cases"]);
+    let result = report(&many(120, users, "python-requests/2.31", "/api/v1/pods"));
+    assert!(of_clients(&result).is_empty(), "{:?}", result["cases"]);
 }
 
 /// ServiceAccounts in `count` namespaces that send the same requests.
-fn tenants(count: u32, account: &str, requests: &Repeated) -> Vec<Repeated> {
+fn tenants(count: u32, service_account: &str, requests: &Repeated) -> Vec<Repeated> {
     let one = |number| Repeated {
-        user: format!("system:serviceaccount:team-{number}:{account}"),
+        user: format!("system:serviceaccount:team-{number}:{service_account}"),
         uri: requests.uri.replace("NS", &format!("team-{number}")),
         ..requests.clone()
     };
@@ -291,17 +291,17 @@ fn loud(report: &Value) -> Vec<String> {
 #[test]
 fn products_of_many_programs_are_not_summed() {
     const CONTROLLER: &str = "controller/v0.0.0 (linux/amd64) kubernetes/$Format";
-    for (account, agent, every) in [
+    for (service_account, agent, every) in [
         ("default", "python-requests/2.31.0", 70),
         ("default", "kubectl/v1.30.2 (linux/amd64) kubernetes/abc", 70),
         ("default", CONTROLLER, 70),
     ] {
         let lists = Repeated { every, times: 4, ..list("", agent, "/api/v1/nodes") };
-        let told = report(&tenants(70, account, &lists));
-        assert!(loud(&told).is_empty(), "{account} {agent}: {:?}", told["cases"]);
+        let result = report(&tenants(70, service_account, &lists));
+        assert!(loud(&result).is_empty(), "{service_account} {agent}: {:?}", result["cases"]);
         // The same requests under a distinct name come from one program.
-        let told = report(&tenants(70, "lister", &lists));
-        assert!(loud(&told).contains(&"KT101 error".to_owned()), "{agent}: {:?}", told["cases"]);
+        let result = report(&tenants(70, "lister", &lists));
+        assert!(loud(&result).contains(&"KT101 error".to_owned()), "{agent}: {:?}", result["cases"]);
     }
     let others: Vec<Repeated> = (0..70)
         .map(|number| Repeated {
@@ -342,8 +342,8 @@ fn well_behaved_tenants_are_quiet_in_any_number() {
     let poll = Repeated { every: 60, times: 20, ..get("/api/v1/namespaces/kube-system") };
     for requests in [&informer[..], &[missing], &[refused], &[poll]] {
         let all: Vec<Repeated> = requests.iter().flat_map(|one| tenants(40, "op", one)).collect();
-        let told = report(&all);
-        assert!(loud(&told).is_empty(), "{requests:?}: {:?}", told["cases"]);
+        let result = report(&all);
+        assert!(loud(&result).is_empty(), "{requests:?}: {:?}", result["cases"]);
     }
 }
 
@@ -356,7 +356,7 @@ fn modest_writers_of_one_program_are_a_warning_at_most() {
         ..list("", "op/v1 (linux/amd64) kubernetes/abc", "/api/v1/namespaces/NS/configmaps/state")
     };
     let sum =
-        |told: &Value| loud(told).into_iter().filter(|one| one.starts_with("KT407")).collect::<Vec<_>>();
+        |result: &Value| loud(result).into_iter().filter(|one| one.starts_with("KT407")).collect::<Vec<_>>();
     assert_eq!(sum(&report(&tenants(41, "op", &writes))), ["KT407 warning"]);
 }
 
@@ -367,8 +367,8 @@ fn tenants_that_list_their_own_configmaps_are_not_an_error() {
         times: 20,
         ..list("", "op/v1 (linux/amd64) kubernetes/abc", "/api/v1/namespaces/NS/configmaps")
     };
-    let told = loud(&report(&tenants(35, "op", &lists)));
-    assert!(!told.is_empty() && told.iter().all(|one| one.ends_with("warning")), "{told:?}");
+    let result = loud(&report(&tenants(35, "op", &lists)));
+    assert!(!result.is_empty() && result.iter().all(|one| one.ends_with("warning")), "{result:?}");
 }
 
 #[test]
@@ -389,7 +389,7 @@ fn a_daemonset_with_few_reviews_for_each_pod_is_quiet() {
         log += &event.to_string();
         log.push('\n');
     }
-    let reviews = |told: &Value| loud(told).into_iter().filter(|one| one.starts_with("KT406")).count();
+    let reviews = |result: &Value| loud(result).into_iter().filter(|one| one.starts_with("KT406")).count();
     assert_eq!(reviews(&report_of(&log)), 0);
     // The same reviews by one pod are an error.
     let one: String = log.lines().map(|line| by_one_pod(line) + "\n").collect();
@@ -415,9 +415,9 @@ fn agents_that_watch_are_not_summed_to_a_finding() {
         let uri = "/api/v1/pods?resourceVersion=7&watch=true&timeoutSeconds=400".to_owned();
         all.push(Repeated { verb: "watch", uri, every: 290, times: 2, ..lists });
     }
-    let told = report(&all);
-    let loud = of_clients(&told).into_iter().filter(|case| case["severity"] != "info");
-    assert_eq!(loud.count(), 0, "{:?}", told["cases"]);
+    let result = report(&all);
+    let loud = of_clients(&result).into_iter().filter(|case| case["severity"] != "info");
+    assert_eq!(loud.count(), 0, "{:?}", result["cases"]);
 }
 
 /// People with `watch -n2 kubectl get`.
@@ -432,9 +432,9 @@ fn watchers(count: u32, uri: &str) -> Vec<Repeated> {
 
 #[test]
 fn people_who_watch_a_list_with_kubectl_are_a_warning_from_ten_on() {
-    let told = report(&watchers(15, "/api/v1/pods?limit=500"));
-    let cases = of_clients(&told);
-    let [case] = cases[..] else { panic!("{:?}", told["cases"]) };
+    let result = report(&watchers(15, "/api/v1/pods?limit=500"));
+    let cases = of_clients(&result);
+    let [case] = cases[..] else { panic!("{:?}", result["cases"]) };
     assert_eq!((&case["severity"], &case["members"]["kind"]), (&json!("warning"), &json!("person")));
     assert!(text(&case["what"]).starts_with("kubectl used by 15 people LISTs pods from etcd 4,500 times"));
     for (people, uri) in [
@@ -446,9 +446,9 @@ fn people_who_watch_a_list_with_kubectl_are_a_warning_from_ten_on() {
         (15, "/api/v1/namespaces/team/pods?limit=500"),
         (15, "/api/v1/namespaces/team/pods?labelSelector=app%3Dweb&limit=500"),
     ] {
-        let told = report(&watchers(people, uri));
-        let quiet = of_clients(&told).iter().all(|case| case["severity"] == "info");
-        assert!(quiet, "{people} with {uri}: {:?}", told["cases"]);
+        let result = report(&watchers(people, uri));
+        let quiet = of_clients(&result).iter().all(|case| case["severity"] == "info");
+        assert!(quiet, "{people} with {uri}: {:?}", result["cases"]);
     }
 }
 
@@ -457,8 +457,8 @@ fn requests_in_a_namespace_get_no_advice_to_name_one() {
     for uri in ["/api/v1/namespaces/team/pods", "/api/v1/namespaces/team/pods?labelSelector=app%3Dweb"] {
         for agent in ["kubectl/v1.30.2 (darwin/arm64) kubernetes/abc", "Helm/3.14.0"] {
             let one = Repeated { every: 1, times: 600, ..list("anna", agent, uri) };
-            let told = report(&[one.clone(), Repeated { user: "ben".to_owned(), ..one }]);
-            let findings = told["findings"].as_array().expect("findings");
+            let result = report(&[one.clone(), Repeated { user: "ben".to_owned(), ..one }]);
+            let findings = result["findings"].as_array().expect("findings");
             let lists = |finding: &&Value| ["KT101", "KT104"].contains(&text(&finding["rule"]["id"]));
             let fixes: Vec<&str> =
                 findings.iter().filter(lists).map(|finding| text(&finding["fix"])).collect();
@@ -492,11 +492,11 @@ fn one_rule_on_whole_clients_of_one_program_is_one_case() {
         uri: "/api/v1/configmaps?limit=500&resourceVersion=0".to_owned(),
         ..watch.clone()
     });
-    let told = report(&lists.chain(all.iter().cloned()).collect::<Vec<_>>());
+    let result = report(&lists.chain(all.iter().cloned()).collect::<Vec<_>>());
     let with_rule =
         |case: &&Value| case["rules"].as_array().is_some_and(|rules| rules.contains(&json!("KT314")));
-    let fallbacks: Vec<&Value> = of_clients(&told).into_iter().filter(with_rule).collect();
-    let [case] = fallbacks[..] else { panic!("{:?}", told["cases"]) };
+    let fallbacks: Vec<&Value> = of_clients(&result).into_iter().filter(with_rule).collect();
+    let [case] = fallbacks[..] else { panic!("{:?}", result["cases"]) };
     assert_eq!((&case["client"], &case["members"]["count"]), (&json!("dataop"), &json!(20)));
 }
 
@@ -514,10 +514,10 @@ fn a_backup_is_one_case_with_the_products_own_setting_first() {
             )
         })
         .collect();
-    let told = report(&all);
-    let cases = of_clients(&told);
-    let [case] = cases[..] else { panic!("{} cases: {:?}", cases.len(), told["cases"]) };
-    assert!(told["findings"].as_array().expect("findings").len() > 9);
+    let result = report(&all);
+    let cases = of_clients(&result);
+    let [case] = cases[..] else { panic!("{} cases: {:?}", cases.len(), result["cases"]) };
+    assert!(result["findings"].as_array().expect("findings").len() > 9);
     assert!(
         text(&case["what"]).ends_with("; with 8 other resources, 1,080 reads in all"),
         "{}",
@@ -536,11 +536,11 @@ fn a_case_of_refused_writes_says_so_and_names_the_rival() {
         times: 240 / every,
         ..list(user, agent, "/apis/apps/v1/namespaces/team/deployments/web")
     };
-    let told = report(&[
+    let result = report(&[
         update("system:serviceaccount:team:op-a", "op-a/v1 (linux/amd64) kubernetes/abc", 409, 1),
         update("system:serviceaccount:team:op-b", "op-b/v1 (linux/amd64) kubernetes/abc", 200, 4),
     ]);
-    let cases = of_clients(&told);
+    let cases = of_clients(&result);
     let case = cases.iter().find(|case| case["client"] == "team/op-a").expect("a case");
     assert_eq!(
         case["what"],
@@ -586,9 +586,9 @@ fn a_crash_loop_is_one_case_with_the_lists_that_it_repeats() {
             second += 5 + pause;
         }
     }
-    let told = report_of(&log);
-    let cases = of_clients(&told);
-    let [case] = cases[..] else { panic!("{} cases: {:?}", cases.len(), told["cases"]) };
+    let result = report_of(&log);
+    let cases = of_clients(&result);
+    let [case] = cases[..] else { panic!("{} cases: {:?}", cases.len(), result["cases"]) };
     let rules = case["rules"].as_array().expect("rules");
     assert!(rules.contains(&json!("KT318")) && rules.len() > 1, "{rules:?}");
     assert!(text(&case["what"]).contains(" within an hour in one instance"), "{}", case["what"]);
@@ -610,10 +610,10 @@ fn across_an_upgrade_a_case_counts_what_its_sentence_counts() {
     let log =
         [stated("v1.30.4", 0), polls[..24].concat(), stated("v1.31.1", 2), polls[24..].concat()].concat();
     let dir = Dir::with(&[("audit.log", log.as_bytes())]);
-    let told = dir.report(&["audit.log"]);
-    assert_eq!(told["server"]["kubeVersions"], json!(["1.30.4", "1.31.1"]));
-    let cases = of_clients(&told);
-    let [case] = cases[..] else { panic!("{} cases: {:?}", cases.len(), told["cases"]) };
+    let result = dir.report(&["audit.log"]);
+    assert_eq!(result["server"]["kubeVersions"], json!(["1.30.4", "1.31.1"]));
+    let cases = of_clients(&result);
+    let [case] = cases[..] else { panic!("{} cases: {:?}", cases.len(), result["cases"]) };
     assert_eq!(case["requests"], 60);
     assert!(text(&case["what"]).starts_with("a/poller LISTs pods every"), "{}", case["what"]);
 }
@@ -670,8 +670,8 @@ fn different_programs_are_not_one_case() {
             2,
         ),
     ] {
-        let told = report(&all);
-        assert_eq!(of_clients(&told).len(), expected, "{all:?}: {:?}", told["cases"]);
+        let result = report(&all);
+        assert_eq!(of_clients(&result).len(), expected, "{all:?}: {:?}", result["cases"]);
     }
 }
 
@@ -686,15 +686,15 @@ fn a_rule_on_a_whole_client_joins_nothing() {
             list("system:serviceaccount:a:default", agent, &format!("/api/v1/{resource}"))
         })
         .collect();
-    let told = report(&all);
-    let shared: Vec<&Value> = of_clients(&told)
+    let result = report(&all);
+    let shared: Vec<&Value> = of_clients(&result)
         .into_iter()
         .filter(|case| case["rules"].as_array().is_some_and(|rules| rules.contains(&json!("KT501"))))
         .collect();
-    let [shared] = shared[..] else { panic!("{:?}", told["cases"]) };
+    let [shared] = shared[..] else { panic!("{:?}", result["cases"]) };
     assert_eq!(shared["rules"], json!(["KT501"]));
-    assert!(of_clients(&told).len() > resources.len());
-    let sum: f64 = cases(&told).iter().filter_map(|case| case["load"]["share"].as_f64()).sum();
+    assert!(of_clients(&result).len() > resources.len());
+    let sum: f64 = cases(&result).iter().filter_map(|case| case["load"]["share"].as_f64()).sum();
     assert!((sum - 1.0).abs() < 1e-4, "requests count for one case: {sum}");
 }
 
@@ -762,11 +762,11 @@ fn a_fingerprint_does_not_change_with_one_request_more_or_with_a_rule_on_the_cli
             times,
             ..list(user, "python-requests/2.31.0", uri)
         };
-        let told =
+        let result =
             report(&[one("get", 200, gets), one("update", 409, writes), one("update", 200, writes / 2)]);
         let with = |rule: &str| {
             let has = |case: &&&Value| case["rules"].as_array().expect("rules").contains(&json!(rule));
-            let of_clients = of_clients(&told);
+            let of_clients = of_clients(&result);
             of_clients.iter().find(has).map(|case| text(&case["fingerprint"]).to_owned())
         };
         (with("KT401"), with("KT501"))
@@ -789,9 +789,9 @@ fn views_of_several_resources_are_one_case() {
             })
         })
         .collect();
-    let told = report(&all);
-    let cases = of_clients(&told);
-    let [case] = cases[..] else { panic!("{} cases: {:?}", cases.len(), told["cases"]) };
+    let result = report(&all);
+    let cases = of_clients(&result);
+    let [case] = cases[..] else { panic!("{} cases: {:?}", cases.len(), result["cases"]) };
     assert_eq!((&case["members"]["count"], &case["resource"]), (&json!(15), &Value::Null));
     assert_eq!(case["requests"], 15 * 4 * 60);
     assert!(text(&case["what"]).contains("; with 3 other resources"), "{}", case["what"]);
@@ -806,11 +806,11 @@ fn every_format_names_the_rule_that_the_case_describes() {
     let log = lines(&[Repeated { every: 1, times: 300, ..hot }]).concat();
     let dir = Dir::with(&[("audit.log", log.as_bytes())]);
     let of = |format: &str| dir.text(&["audit.log", "--kube-version", "1.30.4", "--format", format]);
-    let told = dir.report(&["audit.log", "--kube-version", "1.30.4"]);
-    let case = of_clients(&told)[0];
+    let result = dir.report(&["audit.log", "--kube-version", "1.30.4"]);
+    let case = of_clients(&result)[0];
     let rule = text(&case["rules"][0]);
     let is_lead = |finding: &&Value| finding["fingerprint"] == case["findings"][0];
-    let lead = told["findings"].as_array().expect("findings").iter().find(is_lead).expect("a finding");
+    let lead = result["findings"].as_array().expect("findings").iter().find(is_lead).expect("a finding");
     assert_eq!((&lead["rule"]["id"], rule), (&json!(rule), "KT307"));
     assert!(case["rules"].as_array().expect("rules").contains(&json!("KT101")), "{case}");
     let sarif: Value = serde_json::from_str(&of("sarif")).expect("JSON");
@@ -840,19 +840,19 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let mut lines = lines(&all);
-        let told = report_of(&lines.concat());
+        let result = report_of(&lines.concat());
         let mut in_cases: BTreeMap<&str, usize> = BTreeMap::new();
-        for print in cases(&told).iter().flat_map(|case| case["findings"].as_array().expect("findings")) {
+        for print in cases(&result).iter().flat_map(|case| case["findings"].as_array().expect("findings")) {
             *in_cases.entry(text(print)).or_default() += 1;
         }
         let mut found: BTreeMap<&str, usize> = BTreeMap::new();
-        for finding in told["findings"].as_array().expect("findings") {
+        for finding in result["findings"].as_array().expect("findings") {
             *found.entry(text(&finding["fingerprint"])).or_default() += 1;
         }
         prop_assert_eq!(&in_cases, &found);
-        let shares: f64 = cases(&told).iter().filter_map(|case| case["load"]["share"].as_f64()).sum();
+        let shares: f64 = cases(&result).iter().filter_map(|case| case["load"]["share"].as_f64()).sum();
         prop_assert!(shares <= 1.0 + 1e-4, "{}", shares);
-        for (before, after) in cases(&told).iter().zip(cases(&told).iter().skip(1)) {
+        for (before, after) in cases(&result).iter().zip(cases(&result).iter().skip(1)) {
             let order = |case: &Value| {
                 let severity = ["error", "warning", "info"].iter().position(|name| case["severity"] == *name);
                 (severity, std::cmp::Reverse(case["load"]["amount"].as_u64()))
@@ -864,7 +864,7 @@ proptest! {
             line.bytes().fold(seed | 1, |hash, byte| hash.rotate_left(7) ^ u64::from(byte).wrapping_mul(0x9e37_79b9))
         };
         lines.sort_by_key(hash);
-        prop_assert_eq!(&report_of(&lines.concat())["cases"], &told["cases"]);
+        prop_assert_eq!(&report_of(&lines.concat())["cases"], &result["cases"]);
     }
 
     #[test]

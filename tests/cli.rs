@@ -158,13 +158,13 @@ fn a_file_without_events_does_not_cost_the_report_of_the_others() {
 fn compression_is_detected_by_content_and_damage_is_counted() {
     let numbered = |id: u32| Event { id: &id.to_string(), ..EVENT }.line();
     let lines: String = (0..100).map(numbered).collect();
-    let whole = gzip(lines.as_bytes());
+    let complete = gzip(lines.as_bytes());
     let members = [gzip(numbered(1).as_bytes()), gzip(numbered(2).as_bytes())].concat();
     let dir = Dir::with(&[
-        ("gzip.log", &whole),
+        ("gzip.log", &complete),
         ("members.log", &members),
         ("zstd.log", &zstd::encode_all(lines.as_bytes(), 1).expect("zstd")),
-        ("cut.gz", &whole[..whole.len() - 30]),
+        ("cut.gz", &complete[..complete.len() - 30]),
         ("torn.log", format!("{}{}", EVENT.line(), &EVENT.line()[..200]).as_bytes()),
     ]);
     let requests = |file: &str| dir.json(&[file])["input"]["requests"].clone();
@@ -363,12 +363,12 @@ fn stdin_lines_are_classified_before_the_next_line_arrives() {
         .spawn()
         .expect("the binary runs");
     let mut questions = child.stdin.take().expect("piped");
-    let mut answers = BufReader::new(child.stdout.take().expect("piped"));
+    let mut responses = BufReader::new(child.stdout.take().expect("piped"));
     for _ in 0..2 {
         writeln!(questions, r#"{{"method":"GET","uri":"/version"}}"#).expect("the binary reads");
-        let mut answer = String::new();
-        answers.read_line(&mut answer).expect("the binary answers");
-        assert!(answer.contains("no-storage"), "{answer}");
+        let mut response = String::new();
+        responses.read_line(&mut response).expect("the binary answers");
+        assert!(response.contains("no-storage"), "{response}");
     }
     drop(questions);
     assert!(child.wait().expect("the binary ends").success());
@@ -390,9 +390,9 @@ fn one_request_is_one_request() {
         watch("w2", "ResponseStarted"),
     ]
     .concat();
-    let arrivals =
+    let received =
         [Event { stage: "RequestReceived", ..EVENT }.line(), watch("w1", "RequestReceived")].concat();
-    let dir = Dir::with(&[("all.log", log.as_bytes()), ("arrivals.log", arrivals.as_bytes())]);
+    let dir = Dir::with(&[("all.log", log.as_bytes()), ("arrivals.log", received.as_bytes())]);
     let report = dir.json(&["all.log"]);
     assert_eq!((&report["input"]["requests"], &report["input"]["open"]), (&3.into(), &1.into()));
     assert_eq!(report["totals"]["byVerb"], serde_json::json!({"list": 1, "watch": 2}));

@@ -315,8 +315,8 @@ fn text_report_shows_the_cost_and_its_basis() {
     for (format, option) in [("text", "--details"), ("markdown", "--format=markdown")] {
         let args = ["audit.log", "--inventory", "inventory.csv", "--kube-version", "1.24.3", option];
         let page = dir.text(&args).split_whitespace().collect::<Vec<_>>().join(" ");
-        for told in ["2.0 GB", "120 GB", "100,000 objects", "500 kB", "10 seats", "secrets"] {
-            assert!(page.contains(told), "{format} lacks {told}: {page}");
+        for text in ["2.0 GB", "120 GB", "100,000 objects", "500 kB", "10 seats", "secrets"] {
+            assert!(page.contains(text), "{format} lacks {text}: {page}");
         }
     }
     let args = ["audit.log", "--inventory", "inventory.csv", "--kube-version", "1.24.3", "--details"];

@@ -67,10 +67,10 @@ fn repeated(count: usize, user: &'static str, uri: &'static str) -> impl Iterato
 fn a_missing_size_makes_all_count_in_objects() {
     let inventory = "resource,objects,bytesPerObject\nsecrets,1000000,\nconfigmaps,10,500\n";
     let log = log(repeated(100, "big", "/api/v1/secrets").chain(repeated(10, "small", "/api/v1/configmaps")));
-    let told = report(&log, inventory, "1.24.0");
-    assert_eq!(clients(&told), ["big", "small"]);
-    assert_eq!(told["ranking"]["handledUnit"], "objects");
-    assert_eq!(told["clients"][0]["cost"]["handled"], 300_000_000);
+    let result = report(&log, inventory, "1.24.0");
+    assert_eq!(clients(&result), ["big", "small"]);
+    assert_eq!(result["ranking"]["handledUnit"], "objects");
+    assert_eq!(result["clients"][0]["cost"]["handled"], 300_000_000);
     let args = ["audit.log", "--inventory", "inventory", "--kube-version", "1.24.0", "--details"];
     let text = dir(&log, inventory).text(&args);
     let table = text.split("most load first (").nth(1).expect("a table");
@@ -83,11 +83,11 @@ fn one_byte_from_etcd_costs_no_more_than_a_read_from_the_cache() {
     let inventory = "resource,objects,bytesPerObject\npods,100000,20000\nnodes,10,100\n";
     let dear = repeated(50, "cache", "/api/v1/pods?resourceVersion=0&limit=500");
     let log = log(dear.chain(repeated(1, "etcd", "/api/v1/nodes")));
-    let told = report(&log, inventory, "1.24.0");
-    assert_eq!(clients(&told), ["cache", "etcd"]);
-    assert_eq!(told["ranking"]["handledUnit"], "bytes");
+    let result = report(&log, inventory, "1.24.0");
+    assert_eq!(clients(&result), ["cache", "etcd"]);
+    assert_eq!(result["ranking"]["handledUnit"], "bytes");
     // 50 times 2 GB gone through and 2 GB sent; of nodes a kB each read, gone through and sent.
-    let handled = |at: usize| told["clients"][at]["cost"]["handled"].as_u64();
+    let handled = |at: usize| result["clients"][at]["cost"]["handled"].as_u64();
     assert_eq!((handled(0), handled(1)), (Some(200_000_000_000), Some(3_000)));
 }
 
@@ -113,15 +113,15 @@ fn total<'r>(report: &'r Value, of: &str) -> &'r Value {
 #[test]
 fn failed_requests_receive_nothing_and_filter_nothing_in_the_cache() {
     let failed = |uri| log([get("a", "/api/v1/pods?resourceVersion=0", 503), get("a", uri, 504)]);
-    let told = report(&failed("/api/v1/pods?resourceVersion=0"), PODS, "1.24.0");
+    let result = report(&failed("/api/v1/pods?resourceVersion=0"), PODS, "1.24.0");
     for of in ["etcd", "filtered", "received"] {
-        assert_eq!(total(&told, of)["objects"], 0, "{of}");
+        assert_eq!(total(&result, of)["objects"], 0, "{of}");
     }
-    let told = report(&failed("/api/v1/pods"), PODS, "1.24.0");
-    let etcd = total(&told, "etcd");
+    let result = report(&failed("/api/v1/pods"), PODS, "1.24.0");
+    let etcd = total(&result, "etcd");
     assert_eq!((&etcd["objects"], &etcd["bound"]), (&json!(100_000), &json!("at-most")));
-    assert_eq!(total(&told, "filtered"), etcd);
-    assert_eq!(total(&told, "received")["bytes"], 0);
+    assert_eq!(total(&result, "filtered"), etcd);
+    assert_eq!(total(&result, "received")["bytes"], 0);
 }
 
 #[test]
@@ -131,14 +131,14 @@ fn minutes_hold_reads_of_their_own_requests_alone() {
     let served = (0..10).map(|_| at(Some("10:10:01"), 200));
     let failed = (0..5).map(|_| at(Some("10:10:01"), 500));
     let untimed = (0..3).map(|_| at(None, 200));
-    let told = report(&log(refused.chain(served).chain(failed).chain(untimed)), PODS, "1.24.0");
-    let cost = &told["totals"]["cost"];
+    let result = report(&log(refused.chain(served).chain(failed).chain(untimed)), PODS, "1.24.0");
+    let cost = &result["totals"]["cost"];
     let minute = json!({
         "at": "2026-07-23T10:10:00.000000Z", "etcdObjects": 15, "etcdBytes": 300_000, "filteredObjects": 15,
         "receivedBytes": 200_000,
     });
     assert_eq!((&cost["minutes"], &cost["peak"]), (&json!([minute]), &minute));
-    assert_eq!((&cost["withoutTime"], &total(&told, "etcd")["objects"]), (&json!(3), &json!(18)));
+    assert_eq!((&cost["withoutTime"], &total(&result, "etcd")["objects"]), (&json!(3), &json!(18)));
 }
 
 /// 4,000 agents that list their own node's pods at the same time.
@@ -191,13 +191,13 @@ fn page(is_further: bool) -> Request<'static> {
 fn the_pages_of_a_walk_read_a_collection_once() {
     // Three walks of ten pages.
     let walks = (0..30).map(|number| page(number % 10 != 0));
-    let told = report(&log(walks), PODS, "1.24.0");
-    let etcd = total(&told, "etcd");
+    let result = report(&log(walks), PODS, "1.24.0");
+    let etcd = total(&result, "etcd");
     assert_eq!((&etcd["objects"], &etcd["bound"]), (&json!(300_000), &json!("mean")));
-    assert_eq!(total(&told, "received")["objects"], 15_000);
+    assert_eq!(total(&result, "received")["objects"], 15_000);
     // A single page may read up to the end of the collection.
-    let told = report(&log([page(false)]), PODS, "1.24.0");
-    let etcd = total(&told, "etcd");
+    let result = report(&log([page(false)]), PODS, "1.24.0");
+    let etcd = total(&result, "etcd");
     assert_eq!((&etcd["objects"], &etcd["bound"]), (&json!(100_000), &json!("at-most")));
 }
 
@@ -206,9 +206,9 @@ fn received_objects_were_filtered() {
     let inventory = format!("{PODS}namespaces,100,1000\n");
     let uri = "/api/v1/namespaces/a/pods?resourceVersion=0&fieldSelector=spec.nodeName%3Dn-1";
     for version in ["1.24.0", "1.36.2"] {
-        let told = report(&log([get("a", uri, 200)]), &inventory, version);
-        let objects = |of: &str| total(&told, of)["objects"].as_u64().expect("a number");
-        assert!(objects("received") <= objects("filtered"), "{version}: {told}");
+        let result = report(&log([get("a", uri, 200)]), &inventory, version);
+        let objects = |of: &str| total(&result, of)["objects"].as_u64().expect("a number");
+        assert!(objects("received") <= objects("filtered"), "{version}: {result}");
     }
 }
 
@@ -220,13 +220,13 @@ fn means_are_marked_and_the_logs_nodes_make_none() {
         let text = dir(log, inventory).text(&args);
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    let told = text(PODS, &log(repeated(60, "a", uri)));
-    assert!(told.contains("≈30.0 MB received") && !told.contains("MB received at most"), "{told}");
+    let result = text(PODS, &log(repeated(60, "a", uri)));
+    assert!(result.contains("≈30.0 MB received") && !result.contains("MB received at most"), "{result}");
     let without_nodes = "resource,objects,bytesPerObject\npods,100000,20000\n";
     let nodes = ["system:node:n-1", "system:node:n-2"].map(|user| get(user, uri, 200));
-    let told = report(&log(nodes), without_nodes, "1.24.0");
-    let received = total(&told, "received");
-    assert_eq!((&told["inventory"]["nodesFrom"], &received["bound"]), (&json!("log"), &json!("at-most")));
+    let result = report(&log(nodes), without_nodes, "1.24.0");
+    let received = total(&result, "received");
+    assert_eq!((&result["inventory"]["nodesFrom"], &received["bound"]), (&json!("log"), &json!("at-most")));
     assert_eq!(received["objects"], 100_000, "half of the pods each");
 }
 
@@ -234,7 +234,7 @@ fn means_are_marked_and_the_logs_nodes_make_none() {
 fn a_name_is_one_key_only_where_there_are_no_namespaces() {
     let inventory = "resource,objects,bytesPerObject\nwidgets.example.com,5000,2000\n";
     let uri = "/apis/example.com/v1/widgets?fieldSelector=metadata.name%3Da";
-    let told = report(&log([get("a", uri, 200)]), inventory, "1.24.0");
-    let etcd = total(&told, "etcd");
+    let result = report(&log([get("a", uri, 200)]), inventory, "1.24.0");
+    let etcd = total(&result, "etcd");
     assert_eq!((&etcd["objects"], &etcd["bound"]), (&json!(5_000), &json!("at-most")));
 }

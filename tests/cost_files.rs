@@ -59,8 +59,8 @@ fn one_inventory_in_many_forms() {
         metrics.as_bytes().to_vec(),
         many.into_bytes(),
     ] {
-        let told = report(&["/api/v1/pods"], &[("inventory", &bytes)]);
-        assert_eq!(told["totals"]["cost"]["total"]["filtered"]["objects"], 100);
+        let result = report(&["/api/v1/pods"], &[("inventory", &bytes)]);
+        assert_eq!(result["totals"]["cost"]["total"]["filtered"]["objects"], 100);
     }
 }
 
@@ -82,8 +82,8 @@ fn an_almost_correct_name_is_reported() {
     let dir = dir(&uris, &files);
     let args = with_inventories(&files);
     let near = |resource: &str| {
-        let told = dir.report(&args);
-        let lacks = told["inventory"]["lacks"].as_array().expect("lacks").clone();
+        let result = dir.report(&args);
+        let lacks = result["inventory"]["lacks"].as_array().expect("lacks").clone();
         lacks.iter().find(|lack| lack["resource"] == resource).expect("it is lacking")["near"].clone()
     };
     assert_eq!((near("deployments.apps"), near("pods")), (json!("deployments"), json!("pod")));
@@ -100,8 +100,8 @@ fn a_size_by_hand_prices_and_leaves_the_servers_estimate() {
         apiserver_resource_size_estimate_bytes{group=\"\",resource=\"events\"} -1\n";
     let sizes: &[u8] = b"resource,objects,bytesPerObject\nevents,,900\n";
     let of = |files: &[(&str, &[u8])]| {
-        let told = report(&["/api/v1/events?limit=3"], files);
-        let one = &told["clients"][0]["shapes"][0]["cost"]["perRequest"];
+        let result = report(&["/api/v1/events?limit=3"], files);
+        let one = &result["clients"][0]["shapes"][0]["cost"]["perRequest"];
         (one["etcd"]["bytes"].clone(), one["seats"].clone())
     };
     let (bytes, seats) = of(&[("m", metrics)]);
@@ -114,7 +114,7 @@ fn a_size_by_hand_prices_and_leaves_the_servers_estimate() {
 fn groups_that_share_their_objects_share_their_numbers() {
     let files: [(&str, &[u8]); 1] =
         [("i.csv", b"resource,objects,bytesPerObject\ningresses.networking.k8s.io,700,1000\n")];
-    let told = report(&["/apis/extensions/v1beta1/ingresses?resourceVersion=0"], &files);
-    assert_eq!(told["inventory"]["lacks"], json!([]));
-    assert_eq!(told["totals"]["cost"]["total"]["received"]["objects"], 700);
+    let result = report(&["/apis/extensions/v1beta1/ingresses?resourceVersion=0"], &files);
+    assert_eq!(result["inventory"]["lacks"], json!([]));
+    assert_eq!(result["totals"]["cost"]["total"]["received"]["objects"], 700);
 }

@@ -85,17 +85,17 @@ fn fixtures(prefix: &str) -> Vec<PathBuf> {
     paths
 }
 
-fn fits(told: Amount, measured: u64, whole: u64) -> bool {
-    let Some(objects) = told.objects else { return false };
-    match told.bound {
+fn fits(estimate: Amount, measured: u64, all: u64) -> bool {
+    let Some(objects) = estimate.objects else { return false };
+    match estimate.bound {
         Bound::AtMost => measured <= objects + DRIFT,
         // The size of a whole collection is approximate, the size of a page exact.
-        Bound::Exact if objects == whole => measured.abs_diff(objects) <= DRIFT,
+        Bound::Exact if objects == all => measured.abs_diff(objects) <= DRIFT,
         Bound::Exact => measured == objects,
         // This test has no log, so all namespaces have the same weight.
         Bound::Estimate => false,
         // Pods are spread evenly over nodes. Namespaces have different sizes.
-        Bound::Mean => objects != whole.div_ceil(stored("nodes")) || measured <= objects,
+        Bound::Mean => objects != all.div_ceil(stored("nodes")) || measured <= objects,
     }
 }
 
@@ -127,19 +127,19 @@ fn objects_and_seats_match_the_servers_counters() {
                 other => other,
             };
             let work = prices.work(&server, &shape, &verdict, name);
-            let whole = stored(&row.resource);
+            let all = stored(&row.resource);
             let is_likely = verdict.served_from != ServedFrom::Depends
                 || (verdict.likely == Some(ServedFrom::Etcd)) == (row.etcd_fetched > 0);
             let through = row.etcd_fetched + row.cache_fetched;
-            let objects = fits(work.etcd, row.etcd_fetched, whole) && fits(work.filtered, through, whole);
-            let items = row.items.is_none_or(|items| fits(work.received, items, whole));
+            let objects = fits(work.etcd, row.etcd_fetched, all) && fits(work.filtered, through, all);
+            let items = row.items.is_none_or(|items| fits(work.received, items, all));
             if is_likely && !(objects && items) {
                 wrong.push(format!("{} {}: {row:?} {work:?}", probe.k8s, probe.request_uri));
             }
             exact += usize::from(work.etcd.bound == Bound::Exact && row.etcd_fetched > 0);
             seen += usize::from(is_likely);
             // 1.36 charged the seats of large requests while it had no sizes yet.
-            let is_steady = !server.version.at_least(34, 0) && through <= whole;
+            let is_steady = !server.version.at_least(34, 0) && through <= all;
             if let Some(seats) = row.seats.filter(|_| is_steady) {
                 seats_seen += 1;
                 if work.seats != Some(seats) {

@@ -38,7 +38,7 @@ fn events(text: &[u8]) -> Vec<String> {
 }
 
 /// The number of events that are missing in another list.
-fn lost(whole: &[String], damaged: &[String]) -> usize {
+fn lost(complete: &[String], damaged: &[String]) -> usize {
     let mut left: BTreeMap<&str, usize> = BTreeMap::new();
     for key in damaged {
         *left.entry(key).or_default() += 1;
@@ -50,7 +50,7 @@ fn lost(whole: &[String], damaged: &[String]) -> usize {
         }
         _ => true,
     };
-    whole.iter().filter(|key| is_lost(key)).count()
+    complete.iter().filter(|key| is_lost(key)).count()
 }
 
 /// Text in one input format, and its events.

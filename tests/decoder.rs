@@ -8,9 +8,9 @@ const EVENT: &str = r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","auditID":
 /// The entries of a text's lines, one word for each.
 fn read(only: Option<Envelope>, text: &[u8]) -> Vec<String> {
     let mut decoder = Decoder::new(only.map(|only| Layers::default().with(only)), 1 << 20);
-    let mut found = Vec::new();
+    let mut actual = Vec::new();
     let mut take = |outcome: Outcome<'_>, layers: Layers| {
-        found.push(match outcome {
+        actual.push(match outcome {
             Outcome::Event(..) => format!("event {layers}"),
             Outcome::Access { .. } => format!("access {layers}"),
             Outcome::Trace(_) => "trace".to_owned(),
@@ -24,7 +24,7 @@ fn read(only: Option<Envelope>, text: &[u8]) -> Vec<String> {
         decoder.record(&record, SourceFacts::default(), &mut take);
     }
     decoder.finish(&mut take);
-    found
+    actual
 }
 
 #[test]

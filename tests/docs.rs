@@ -25,8 +25,8 @@ fn generated(name: &str, text: &str) {
     if std::env::var_os("UPDATE_DOCS").is_some() {
         fs::write(path(name), text).expect("the docs can be written");
     }
-    let found = fs::read_to_string(path(name)).unwrap_or_default();
-    assert!(found == text, "{name} is not what the code says; run UPDATE_DOCS=1 cargo test --test docs");
+    let actual = fs::read_to_string(path(name)).unwrap_or_default();
+    assert!(actual == text, "{name} is not what the code says; run UPDATE_DOCS=1 cargo test --test docs");
 }
 
 /// The help of each subcommand, and of those below it.
@@ -215,14 +215,14 @@ fn the_inputs_name_each_format_once() {
 fn the_inputs_wrap_only_existing_formats() {
     let text = fs::read_to_string(path("docs/inputs.md")).expect("docs/inputs.md");
     let wrapped = text.split(|c: char| !c.is_ascii_alphanumeric() && !"-/.".contains(c));
-    let mut found = 0;
+    let mut actual = 0;
     for word in
         wrapped.filter(|word| word.split_once('/').is_some_and(|(outer, _)| formats().contains(&outer)))
     {
         assert!(word.split('/').all(|layer| formats().contains(&layer)), "{word}");
-        found += 1;
+        actual += 1;
     }
-    assert!(found > 0);
+    assert!(actual > 0);
 }
 
 #[test]

@@ -72,16 +72,16 @@ fn read(path: &Path, only: Option<Envelope>) -> Found {
     };
     let feed = Feed::new(&sources.list, vec![0], 1, 1 << 24, tell, Arc::default());
     let mut decoder = Decoder::new(only, 1 << 24);
-    let (mut block, mut found) = (Block::default(), Found::default());
+    let (mut block, mut actual) = (Block::default(), Found::default());
     let facts = SourceFacts { year: Some(2026), modified: None };
     while feed.next_block(0, &mut block) {
-        found.framing = block.framing.as_str();
+        actual.framing = block.framing.as_str();
         for record in block.records() {
-            decoder.record(&record, facts, &mut |outcome, layers| found.take(&outcome, layers));
+            decoder.record(&record, facts, &mut |outcome, layers| actual.take(&outcome, layers));
         }
-        decoder.finish(&mut |outcome, layers| found.take(&outcome, layers));
+        decoder.finish(&mut |outcome, layers| actual.take(&outcome, layers));
     }
-    found
+    actual
 }
 
 impl Found {
@@ -166,27 +166,27 @@ fn each_sample_holds_what_is_expected() {
     let mut wrong = Vec::new();
     for (path, expected) in samples {
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();
-        let found = read(&path, None);
-        let mut check = |what: &str, found: String, expected: String| {
-            if found != expected {
-                wrong.push(format!("{name}: {what}\n     found {found}\n  expected {expected}"));
+        let actual = read(&path, None);
+        let mut check = |what: &str, actual: String, expected: String| {
+            if actual != expected {
+                wrong.push(format!("{name}: {what}\n     found {actual}\n  expected {expected}"));
             }
         };
-        check("framing", found.framing.to_owned(), expected.framing);
-        for (what, found, expected) in [
-            ("event", found.events, expected.events),
-            ("access line", found.access, expected.access),
-            ("trace", found.traces, expected.traces),
+        check("framing", actual.framing.to_owned(), expected.framing);
+        for (what, actual, expected) in [
+            ("event", actual.events, expected.events),
+            ("access line", actual.access, expected.access),
+            ("trace", actual.traces, expected.traces),
         ] {
             let expected: Vec<Value> = expected.into_iter().map(pruned).collect();
-            for (at, (found, expected)) in found.iter().zip(&expected).enumerate() {
-                check(&format!("{what} {at}"), found.to_string(), expected.to_string());
+            for (at, (actual, expected)) in actual.iter().zip(&expected).enumerate() {
+                check(&format!("{what} {at}"), actual.to_string(), expected.to_string());
             }
-            check(&format!("{what}s"), found.len().to_string(), expected.len().to_string());
+            check(&format!("{what}s"), actual.len().to_string(), expected.len().to_string());
         }
-        check("foreign", found.foreign.to_string(), expected.foreign.to_string());
-        check("skipped", format!("{:?}", found.skipped), format!("{:?}", expected.skipped));
-        let names: Vec<String> = found.layers.keys().map(Layers::to_string).collect();
+        check("foreign", actual.foreign.to_string(), expected.foreign.to_string());
+        check("skipped", format!("{:?}", actual.skipped), format!("{:?}", expected.skipped));
+        let names: Vec<String> = actual.layers.keys().map(Layers::to_string).collect();
         if !names.iter().any(|layers| layers.split('/').any(|layer| layer == expected.format)) {
             check("format", format!("{names:?}"), expected.format);
         }

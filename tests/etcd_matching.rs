@@ -81,14 +81,14 @@ fn a_finding_has_the_slow_reads_of_its_own_requests() {
     let audit = [list("b", "/api/v1/pods?resourceVersion=0", (5, 9)), list("b", "/api/v1/pods", (4, 10))];
     let report = report(&audit, &[slow("/registry/pods/", "", 99, (5, 9))]);
     let findings = report["findings"].as_array().expect("findings").iter();
-    let told: Vec<_> = findings
+    let result: Vec<_> = findings
         .map(|one| {
             let shape = one["shape"].as_str().expect("a shape");
             (shape, one["etcdSlow"]["reads"].as_u64(), one["stats"]["etcdSlowReads"].as_u64())
         })
         .collect();
-    assert_eq!(told.len(), 2, "{told:?}");
-    for (shape, reads, stat) in told {
+    assert_eq!(result.len(), 2, "{result:?}");
+    for (shape, reads, stat) in result {
         let wanted = (!shape.contains("resourceVersion")).then_some(1);
         assert_eq!((reads, stat), (wanted, wanted), "{shape}");
     }
@@ -171,9 +171,9 @@ fn the_worst_read_names_its_own_clients_first() {
         (0..5).map(|n| slow("/registry/pods/", "", 10 + u64::from(n), (60 * n + 1, 60 * n + 9))).collect();
     etcd.push(slow("/registry/pods/", "", 602_251_227, (601, 609)));
     etcd.push(slow("/registry/pods/", "", 7_000, (701, 709)));
-    let told = report(&audit, &etcd);
-    assert_eq!(clients(&told, "pods"), ["a/worst", "a/beside", "a/once", "a/often"]);
-    let all = requests(&told, "pods", "list")["clients"].as_array().expect("clients");
+    let result = report(&audit, &etcd);
+    assert_eq!(clients(&result, "pods"), ["a/worst", "a/beside", "a/once", "a/often"]);
+    let all = requests(&result, "pods", "list")["clients"].as_array().expect("clients");
     let of_worst: Vec<_> = all.iter().map(|one| one["ofWorst"].as_str()).collect();
     assert_eq!(of_worst, [Some("covers"), Some("overlaps"), None, None]);
     assert_eq!((&all[0]["coveredBytes"], &all[3]["coveredBytes"]), (&json!(602_251_227), &json!(60)));

@@ -54,13 +54,13 @@ fn a_case_is_the_events_of_its_requests_with_all_stages() {
         assert!(cases.len() > 2, "{flags:?}");
         for case in &cases[..tried] {
             let rank = case["rank"].to_string();
-            let found = extract(&dir, &[flags, &["--case", &rank]].concat(), b"");
-            let ended = found.iter().filter(|event| event["stage"] == "ResponseComplete").count() as u64;
+            let actual = extract(&dir, &[flags, &["--case", &rank]].concat(), b"");
+            let ended = actual.iter().filter(|event| event["stage"] == "ResponseComplete").count() as u64;
             assert_eq!(Some(ended), case["requests"].as_u64(), "case {rank} {flags:?}");
-            let ids: BTreeSet<&str> = found.iter().filter_map(|event| event["auditID"].as_str()).collect();
+            let ids: BTreeSet<&str> = actual.iter().filter_map(|event| event["auditID"].as_str()).collect();
             let all = events.iter().filter(|event| ids.contains(event["auditID"].as_str().expect("an ID")));
             assert_eq!(
-                found,
+                actual,
                 all.cloned().collect::<Vec<Value>>(),
                 "as in the log, in its order, each stage"
             );
@@ -71,7 +71,7 @@ fn a_case_is_the_events_of_its_requests_with_all_stages() {
 #[test]
 fn filters_choose_events_without_a_case() {
     let dir = Dir::with(&[]);
-    let found = extract(&dir, &[TRAFFIC, "--user", "alice", "--http-status-code", "404"], b"");
+    let actual = extract(&dir, &[TRAFFIC, "--user", "alice", "--http-status-code", "404"], b"");
     let events = traffic();
     let is_wanted =
         |event: &&Value| event["user"]["username"] == "alice" && event["responseStatus"]["code"] == 404;
@@ -79,7 +79,7 @@ fn filters_choose_events_without_a_case() {
         events.iter().filter(is_wanted).filter_map(|event| event["auditID"].as_str()).collect();
     assert!(!ids.is_empty());
     let all = events.iter().filter(|event| ids.contains(event["auditID"].as_str().expect("an ID")));
-    assert_eq!(found, all.cloned().collect::<Vec<Value>>());
+    assert_eq!(actual, all.cloned().collect::<Vec<Value>>());
 }
 
 #[test]
@@ -251,9 +251,9 @@ fn an_extract_shows_the_version_that_the_log_shows() {
             let flags = [&["audit.log", "--case", &rank], anonymize].concat();
             let err = extract_case(&dir, &flags).expect("a case of requests");
             assert!(err.contains("as in the log"), "{err}");
-            let found = dir.report(&["case.jsonl"]);
+            let actual = dir.report(&["case.jsonl"]);
             for key in ["kubeVersion", "versionSource", "candidates"] {
-                assert_eq!(found["server"][key], server[key], "{key} {source} {err}");
+                assert_eq!(actual["server"][key], server[key], "{key} {source} {err}");
             }
             let lines =
                 fs::read_to_string(dir.path().join("case.jsonl")).expect("a file").lines().count() as u64;
@@ -278,8 +278,8 @@ fn a_version_that_no_event_shows_is_named() {
         let case = &report["cases"][0];
         let err = extract_case(&dir, &[flags, &["--case", "1"]].concat()).expect("a case of requests");
         assert!(err.contains("scan it with --kube-version 1.29.7\n"), "{err}");
-        let found = dir.report(&["case.jsonl", "--kube-version", "1.29.7"]);
-        assert!(has_case(&found, case), "{case} {found}");
+        let actual = dir.report(&["case.jsonl", "--kube-version", "1.29.7"]);
+        assert!(has_case(&actual, case), "{case} {actual}");
     }
 }
 
@@ -343,8 +343,8 @@ fn the_output_does_not_depend_on_the_number_of_workers() {
 #[test]
 fn anonymized_traffic_gives_the_same_cases_and_names_nothing() {
     let dir = Dir::with(&[]);
-    let found = extract(&dir, &[TRAFFIC, "--anonymize", "-o", "./anonymous.jsonl"], b"");
-    assert!(found.is_empty(), "it went to the file");
+    let actual = extract(&dir, &[TRAFFIC, "--anonymize", "-o", "./anonymous.jsonl"], b"");
+    assert!(actual.is_empty(), "it went to the file");
     for flags in [&[][..], &["--kube-version", "1.30.4"]] {
         let (own, other) =
             (dir.report(&[flags, &[TRAFFIC]].concat()), dir.report(&[flags, &["anonymous.jsonl"]].concat()));
@@ -508,8 +508,8 @@ fn clients_are_selected_by_the_names_on_the_page() {
         ("--client", "kubelet", "system:node:n1"),
         ("--client", "n1", "system:node:n1"),
     ] {
-        let found = extract(&dir, &["audit.log", flag, printed], b"");
-        let users: Vec<&str> = found.iter().filter_map(|event| event["user"]["username"].as_str()).collect();
+        let actual = extract(&dir, &["audit.log", flag, printed], b"");
+        let users: Vec<&str> = actual.iter().filter_map(|event| event["user"]["username"].as_str()).collect();
         assert_eq!(users, [user], "{flag} {printed}");
     }
 }

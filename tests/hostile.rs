@@ -288,9 +288,9 @@ fn classify_output_has_no_unsafe_character() {
     stdin.write_all(lines.as_bytes()).expect("it reads");
     drop(stdin);
     let output = child.wait_with_output().expect("it ends");
-    let answers = String::from_utf8(output.stdout).expect("UTF-8");
-    assert_eq!(answers.lines().count(), 3 * HOSTILE.len());
-    for answer in answers.lines() {
+    let responses = String::from_utf8(output.stdout).expect("UTF-8");
+    assert_eq!(responses.lines().count(), 3 * HOSTILE.len());
+    for answer in responses.lines() {
         assert!(serde_json::from_str::<Value>(answer).is_ok(), "{answer}");
         assert!(
             !answer.chars().any(|c| c.is_control() || "\u{202e}\u{2066}\u{200b}\u{3164}\u{2800}".contains(c)),

@@ -253,11 +253,11 @@ fn seats_go_to_the_shape_of_the_status_in_any_order() {
         log.push_str(&served_line);
         let dir = Dir::with(&[("a.log", log.as_bytes())]);
         let report = dir.report(&["a.log", "--year", "2026"]);
-        let found: Vec<(Value, Value)> =
+        let actual: Vec<(Value, Value)> =
             shapes(&report).into_iter().map(|(_, served, seats)| (served, seats)).collect();
-        assert!(found.contains(&(json!(0), json!(3))), "{found:?}");
-        assert!(found.contains(&(json!(1), json!(5))), "{found:?}");
-        assert_eq!(found.len(), 2, "a shape has a request");
+        assert!(actual.contains(&(json!(0), json!(3))), "{actual:?}");
+        assert!(actual.contains(&(json!(1), json!(5))), "{actual:?}");
+        assert_eq!(actual.len(), 2, "a shape has a request");
     }
 }
 

@@ -112,7 +112,7 @@ fn naively(judged: &JudgedClients, rules: &[Rule]) -> Found {
             all.extend(rows.map(|one| (index, RowFacts::new(judged, client, (key, shape_summary), one))));
         }
     }
-    let mut found = Found::new();
+    let mut actual = Found::new();
     for rule in rules.iter().filter(|rule| !rule.group_by.input) {
         let mut groups: BTreeMap<(usize, Vec<String>), Vec<&RowFacts<'_>>> = BTreeMap::new();
         for (index, facts) in &all {
@@ -157,7 +157,7 @@ fn naively(judged: &JudgedClients, rules: &[Rule]) -> Found {
                     key.push(leading.key.reason.to_owned());
                     key.extend(leading.key.misspelled.iter().cloned());
                 }
-                found.insert((
+                actual.insert((
                     rule.id.clone(),
                     severity.to_string(),
                     client,
@@ -167,7 +167,7 @@ fn naively(judged: &JudgedClients, rules: &[Rule]) -> Found {
             }
         }
     }
-    found
+    actual
 }
 
 #[test]

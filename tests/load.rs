@@ -50,8 +50,8 @@ fn report(log: &str, inventory: Option<&str>, more: &[&str]) -> Value {
 
 fn clients(report: &Value) -> Vec<(&str, u64)> {
     let clients = report["clients"].as_array().expect("clients").iter();
-    let told = |client: &Value| client["load"]["amount"].as_u64().expect("an amount");
-    clients.map(|client| (client["identity"].as_str().expect("a name"), told(client))).collect()
+    let result = |client: &Value| client["load"]["amount"].as_u64().expect("an amount");
+    clients.map(|client| (client["identity"].as_str().expect("a name"), result(client))).collect()
 }
 
 /// The sum of the shares of a list.
@@ -85,10 +85,10 @@ fn only_writes_to_etcd_are_counted() {
         ("create", "/apis/metrics.k8s.io/v1beta1/namespaces/a/pods", 201, 0),
         ("get", POD, 200, 0),
     ] {
-        let told = report(&log([Request { status, ..request("a", verb, uri) }]), None, &[]);
+        let result = report(&log([Request { status, ..request("a", verb, uri) }]), None, &[]);
         let of = |part: &Value| part["etcdWrites"].as_u64();
-        let client = &told["clients"][0];
-        let all = [of(&told["totals"]), of(client), of(&client["shapes"][0])];
+        let client = &result["clients"][0];
+        let all = [of(&result["totals"]), of(client), of(&client["shapes"][0])];
         assert_eq!(all, [Some(writes); 3], "{verb} {uri} {status}");
     }
 }
@@ -103,7 +103,7 @@ fn request_time_ranks_clients_without_watches_and_queues() {
         }),
         ..request(user, "list", "/api/v1/pods?resourceVersion=0")
     };
-    let told = report(
+    let result = report(
         &log([
             Request {
                 millis: 500_000,
@@ -117,10 +117,10 @@ fn request_time_ranks_clients_without_watches_and_queues() {
         &[],
     );
     let expected = [("writer", 3_000_000), ("queued", 1_000_000), ("reader", 10_000), ("watcher", 0)];
-    assert_eq!(clients(&told), expected);
-    assert_eq!(told["ranking"]["unit"], "requestMicros");
-    assert_eq!(told["clients"][1]["load"]["unit"], "requestMicros");
-    let of_clients = told["clients"].as_array().expect("clients").iter();
+    assert_eq!(clients(&result), expected);
+    assert_eq!(result["ranking"]["unit"], "requestMicros");
+    assert_eq!(result["clients"][1]["load"]["unit"], "requestMicros");
+    let of_clients = result["clients"].as_array().expect("clients").iter();
     let of_shapes = of_clients.clone().flat_map(|client| client["shapes"].as_array().expect("shapes"));
     for sum in [shares(of_clients), shares(of_shapes)] {
         assert!((sum - 1.0).abs() < 1e-5, "{sum}");
@@ -130,15 +130,15 @@ fn request_time_ranks_clients_without_watches_and_queues() {
 #[test]
 fn an_access_line_shows_the_wait_in_a_queue() {
     let line = r#"I0723 10:00:09.000000       1 httplog.go:134] "HTTP" verb="LIST" URI="/api/v1/pods" latency="9s" userAgent="agent/v1" audit-ID="a" srcIP="10.0.0.1:5" apf_pl="workload-low" apf_fs="x" apf_iseats=1 apf_fseats=0 apf_additionalLatency="0s" fl_priorityandfairness="8s" apf_execution_time="900ms" resp=200"#;
-    let told = report(&format!("{line}\n"), None, &["--year", "2026"]);
-    assert_eq!(clients(&told), [("agent (private address)", 1_000_000)]);
+    let result = report(&format!("{line}\n"), None, &["--year", "2026"]);
+    assert_eq!(clients(&result), [("agent (private address)", 1_000_000)]);
 }
 
 #[test]
 fn with_an_inventory_objects_handled_and_writes_rank_clients() {
     let inventory = "resource,objects,bytesPerObject\npods,1000,\n";
     let many = (0..1_500).map(|_| request("writer", "patch", POD));
-    let told = report(
+    let result = report(
         &log(many.chain([
             request("etcd", "list", "/api/v1/pods"),
             request("cache", "list", "/api/v1/pods?resourceVersion=0"),
@@ -147,8 +147,8 @@ fn with_an_inventory_objects_handled_and_writes_rank_clients() {
         Some(inventory),
         &[],
     );
-    assert_eq!(clients(&told), [("writer", 1_500), ("etcd", 1_000), ("cache", 1_000), ("reader", 1)]);
-    assert_eq!(told["ranking"]["unit"], "objects");
+    assert_eq!(clients(&result), [("writer", 1_500), ("etcd", 1_000), ("cache", 1_000), ("reader", 1)]);
+    assert_eq!(result["ranking"]["unit"], "objects");
 }
 
 #[test]
@@ -168,19 +168,19 @@ fn a_namespace_is_weighed_by_the_objects_that_the_log_names_in_it() {
             _ => request("unseen", "list", "/api/v1/namespaces/unseen/pods"),
         })
     };
-    let etcd = |told: &Value, name: &str| {
-        let clients = told["clients"].as_array().expect("clients");
+    let etcd = |result: &Value, name: &str| {
+        let clients = result["clients"].as_array().expect("clients");
         let client = clients.iter().find(|client| client["identity"] == name).expect("the client");
         let etcd = &client["cost"]["total"]["etcd"];
         (etcd["objects"].as_u64().expect("objects"), etcd["bound"].as_str().expect("a bound").to_owned())
     };
-    let told = report(&log(named().chain(lists())), Some(inventory), &[]);
+    let result = report(&log(named().chain(lists())), Some(inventory), &[]);
     let estimate = |objects| (objects, "estimate".to_owned());
     // 55, 7 and 1 named objects, from 60 names plus one for each of the 20 namespaces.
-    assert_eq!(etcd(&told, "big"), estimate(688));
-    assert_eq!(etcd(&told, "small"), estimate(88));
-    assert_eq!(etcd(&told, "unseen"), estimate(13));
-    assert_eq!(told["clients"][0]["load"]["bound"], "estimate");
+    assert_eq!(etcd(&result, "big"), estimate(688));
+    assert_eq!(etcd(&result, "small"), estimate(88));
+    assert_eq!(etcd(&result, "unseen"), estimate(13));
+    assert_eq!(result["clients"][0]["load"]["bound"], "estimate");
     let even = report(&log(lists()), Some(inventory), &[]);
     assert_eq!(etcd(&even, "big"), (50, "mean".to_owned()), "without names of objects the split is even");
     let unknown =
@@ -213,8 +213,8 @@ fn totals_are_exact_if_shapes_are_folded() {
         .collect();
     let verb = |uri: &str| if uri.ends_with("/t") { "get" } else { "list" };
     let all = || uris.iter().map(|uri| request("crawler", verb(uri), uri));
-    let told = report(&log(all()), None, &[]);
-    for counts in [&told["totals"], &told["clients"][0]] {
+    let result = report(&log(all()), None, &[]);
+    for counts in [&result["totals"], &result["clients"][0]] {
         let names = ["requests", "etcdLists", "etcdGets", "limitIgnored"];
         assert_eq!(
             names.map(|name| counts[name].as_u64()),
@@ -223,14 +223,14 @@ fn totals_are_exact_if_shapes_are_folded() {
         );
         assert_eq!(counts["byVerb"], json!({"get": 1_500, "list": 3_000}));
     }
-    let shapes = told["clients"][0]["shapes"].as_array().expect("shapes");
+    let shapes = result["clients"][0]["shapes"].as_array().expect("shapes");
     assert_eq!(shapes.len(), 1_024 + 3);
     let folded = shapes.iter().filter(|shape| shape["resource"] == "(other resources)");
     assert_eq!(folded.count(), 3, "LISTs from etcd, LISTs from the cache, and GETs");
     let backwards = report(&log(all().rev()), None, &["--threads", "3"]);
-    assert_eq!(backwards["totals"]["byServedFrom"], told["totals"]["byServedFrom"]);
+    assert_eq!(backwards["totals"]["byServedFrom"], result["totals"]["byServedFrom"]);
     let versions = report(&log(all()), None, &["--threads", "2"]);
-    assert_eq!(versions["totals"], told["totals"]);
+    assert_eq!(versions["totals"], result["totals"]);
 }
 
 #[test]
@@ -239,15 +239,15 @@ fn totals_by_version_are_exact_if_shapes_are_folded() {
         (0..1_500).map(|number| format!("/apis/g{number}.example.com/v1/things")).collect();
     let log = log(uris.iter().map(|uri| request("crawler", "list", uri)));
     let dir = Dir::with(&[("audit.log", log.as_bytes())]);
-    let told = dir.report(&["audit.log"]);
-    let by_version = told["totals"]["byVersion"].as_array().expect("totals by version");
+    let result = dir.report(&["audit.log"]);
+    let by_version = result["totals"]["byVersion"].as_array().expect("totals by version");
     assert!(by_version.iter().any(|totals| totals["etcdLists"] == 1_500), "{by_version:?}");
 }
 
 #[test]
 fn a_refused_request_for_logs_has_a_load() {
     let logs = "/api/v1/namespaces/team/pods/web-0/log?follow=true";
-    let told = report(
+    let result = report(
         &log([
             Request { status: 403, millis: 50, ..request("refused", "get", logs) },
             Request { millis: 5_000, ..request("served", "get", logs) },
@@ -255,6 +255,6 @@ fn a_refused_request_for_logs_has_a_load() {
         None,
         &[],
     );
-    assert_eq!(clients(&told), [("refused", 50_000), ("served", 0)]);
-    assert_eq!(told["clients"][0]["shapes"][0]["longRunning"], false);
+    assert_eq!(clients(&result), [("refused", 50_000), ("served", 0)]);
+    assert_eq!(result["clients"][0]["shapes"][0]["longRunning"], false);
 }

@@ -120,11 +120,11 @@ fn a_long_log_has_wider_columns_with_their_busiest_minute() {
     let log = lists(POLLER, "/api/v1/pods", (0..480).step_by(4).map(|minute| (minute, 1)).chain(burst));
     for (width, columns, step) in [("80", 40, 12), ("160", 69, 7)] {
         let page = scan(&log, &[], width);
-        let told = lines(&page, "Requests  ");
-        let (line, words) = told[0].split_once("  ").expect("a line and its peak");
-        assert_eq!(line.chars().count(), columns, "{told:?}");
-        assert_eq!(line.chars().position(|c| c == '█'), Some(101 / step), "{told:?}");
-        assert_eq!(line.matches('█').count(), 1, "{told:?}");
+        let drawn = lines(&page, "Requests  ");
+        let (line, words) = drawn[0].split_once("  ").expect("a line and its peak");
+        assert_eq!(line.chars().count(), columns, "{drawn:?}");
+        assert_eq!(line.chars().position(|c| c == '█'), Some(101 / step), "{drawn:?}");
+        assert_eq!(line.matches('█').count(), 1, "{drawn:?}");
         // The log continues after midnight.
         let expected = format!("peak 300 a minute at 2026-11-20 22:17 UTC; {step} minutes a column");
         let whole = page.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -143,8 +143,8 @@ fn a_days_log_has_exact_minutes() {
     let log = steady + &lists(POLLER, "/api/v1/pods?limit=500", [(901, 600)]);
     let report = json(&log);
     let peak = &report["totals"]["peak"];
-    let told = (&peak["windowMinutes"], &peak["requests"], &peak["at"]);
-    assert_eq!(told, (&json!(1), &json!(601), &json!("2026-11-21T11:37:00Z")));
+    let drawn = (&peak["windowMinutes"], &peak["requests"], &peak["at"]);
+    assert_eq!(drawn, (&json!(1), &json!(601), &json!("2026-11-21T11:37:00Z")));
     assert_eq!(report["clients"][0]["rate"]["peakPerMinute"], 601.0);
     assert_eq!(report["clients"][0]["timelines"][0]["points"].as_array().map(Vec::len), Some(1_440));
     assert!(!scan(&log, &[], "80").contains("average"));
@@ -169,8 +169,8 @@ fn windows_wider_than_a_minute_are_noted() {
     let head =
         "8 requests in the minute from 2026-11-20 21:10 UTC, on average of 2 minutes: user alice 7 (87.5 %)";
     assert!(page.contains(head), "{page}");
-    let told = lines(&page, "Requests  ")[0];
-    assert!(told.contains("peak 1 a minute on average of 2 minutes, 2026-11-20 20:36 UTC"), "{told}");
+    let drawn = lines(&page, "Requests  ")[0];
+    assert!(drawn.contains("peak 1 a minute on average of 2 minutes, 2026-11-20 20:36 UTC"), "{drawn}");
     let messages = report["findings"].as_array().expect("findings").iter().map(|one| one["message"].as_str());
     let of_poller: Vec<&str> = messages.flatten().filter(|message| message.contains("a minute")).collect();
     assert!(!of_poller.is_empty(), "{report}");
@@ -202,8 +202,8 @@ fn a_clock_that_is_wrong_by_years_does_not_flatten_the_lines() {
         let minute = (i64::from(year) - 2_026) * 365 * 24 * 60;
         let page =
             scan(&(log.clone() + &event(minute, 0, POLLER, "/api/v1/pods", "ResponseComplete")), &[], "160");
-        let told = lines(&page, "Requests  ");
-        assert_eq!(told, [format!("{line}; 1 far from these minutes not drawn")], "{year}");
+        let drawn = lines(&page, "Requests  ");
+        assert_eq!(drawn, [format!("{line}; 1 far from these minutes not drawn")], "{year}");
         // The line of another client leaves out nothing.
         let page =
             scan(&(log.clone() + &event(minute, 0, "alice", "/api/v1/pods", "ResponseComplete")), &[], "160");
@@ -240,8 +240,8 @@ fn reads_from_etcd_count_with_any_status() {
         let counted =
             [&totals["etcdLists"], &totals["etcdGets"]].map(|count| count.as_u64().expect("a count"));
         let points = &report["clients"][0]["timelines"][0]["points"];
-        let told = (counted.iter().sum::<u64>(), &points[0][2], totals["etcdPeak"].is_object());
-        assert_eq!(told, (reads, &json!(reads), reads > 0), "{verb} {uri} {code}");
+        let drawn = (counted.iter().sum::<u64>(), &points[0][2], totals["etcdPeak"].is_object());
+        assert_eq!(drawn, (reads, &json!(reads), reads > 0), "{verb} {uri} {code}");
     }
     // The share is over LISTs and GETs, so a watch does not count.
     let log: String = (0..40).map(|number| event(number, "watch", events, 200)).collect();
@@ -258,10 +258,10 @@ fn reads_from_etcd_count_with_any_status() {
 
 #[test]
 fn a_log_of_request_received_events_has_timelines() {
-    let arrivals = |minute: i64, count: usize| -> String {
+    let received = |minute: i64, count: usize| -> String {
         (0..count).map(|n| event(minute, n, POLLER, "/api/v1/pods", "RequestReceived")).collect()
     };
-    let log = arrivals(0, 2) + &arrivals(5, 3);
+    let log = received(0, 2) + &received(5, 3);
     let points = |report: &Value| report["clients"][0]["timelines"][0]["points"].clone();
     let both = json!([["2026-11-20T20:36:00Z", 2, 2], ["2026-11-20T20:41:00Z", 3, 3]]);
     assert_eq!(points(&json(&log)), both);

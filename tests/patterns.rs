@@ -197,7 +197,7 @@ proptest! {
     ) {
         let log = story();
         let lines = &log.lines;
-        let whole = scan(&[lines.iter().map(String::as_str).collect()], 1);
+        let complete = scan(&[lines.iter().map(String::as_str).collect()], 1);
         let shuffled: Vec<&str> = order.iter().map(|at| lines[*at].as_str()).collect();
         let mut ends: Vec<usize> = cuts.iter().map(|at| at.index(shuffled.len())).collect();
         ends.extend([0, shuffled.len()]);
@@ -205,8 +205,8 @@ proptest! {
         ends.dedup();
         let files: Vec<Vec<&str>> = ends.windows(2).map(|pair| shuffled[pair[0]..pair[1]].to_vec()).collect();
         let cut = scan(&files, threads);
-        let told = |report: &Report| json_without(report, &PLACES);
-        prop_assert_eq!(difference(&told(&cut), &told(&whole)), Vec::<String>::new());
+        let comparable = |report: &Report| json_without(report, &PLACES);
+        prop_assert_eq!(difference(&comparable(&cut), &comparable(&complete)), Vec::<String>::new());
     }
 }
 
@@ -214,7 +214,7 @@ proptest! {
 fn copies_of_other_masters_logs_change_nothing() {
     let log = story();
     let lines: Vec<&str> = log.lines.iter().map(String::as_str).collect();
-    let whole = scan(std::slice::from_ref(&lines), 1);
+    let complete = scan(std::slice::from_ref(&lines), 1);
     // Each master logs its own requests. The lines of three masters alternate, and one rotated file occurs
     // twice.
     let masters: Vec<Vec<&str>> =
@@ -224,5 +224,5 @@ fn copies_of_other_masters_logs_change_nothing() {
     let patterns = |report: &Report| -> Vec<_> {
         report.clients[0].shapes.iter().map(|shape| shape.pattern.clone()).collect()
     };
-    assert_eq!(patterns(&report), patterns(&whole));
+    assert_eq!(patterns(&report), patterns(&complete));
 }

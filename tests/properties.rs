@@ -119,9 +119,9 @@ proptest! {
         verbs in prop_oneof![Just([].as_slice()), Just(["list"].as_slice())],
     ) {
         let log = damaged(seed, 300_000, &damage);
-        let whole = Block { first_line: 1, lines: count_lines(&log), bytes: log, ..Block::default() };
+        let complete = Block { first_line: 1, lines: count_lines(&log), bytes: log, ..Block::default() };
         let (mut alone, mut offset) = (Vec::new(), 0);
-        for (line, bytes) in (1..).zip(whole.bytes.split_inclusive(|byte| *byte == b'\n')) {
+        for (line, bytes) in (1..).zip(complete.bytes.split_inclusive(|byte| *byte == b'\n')) {
             let block = Block { first_line: line, lines: 1, bytes: bytes.to_vec(), offset, ..Block::default() };
             offset += bytes.len() as u64;
             alone.push(block);
@@ -130,7 +130,7 @@ proptest! {
         let report = |blocks: &[Block]| {
             run::report(run::count(blocks, &settings, &timeline), &run::sources(&[]), &timeline)
         };
-        same(&report(std::slice::from_ref(&whole)), &report(&alone))?;
+        same(&report(std::slice::from_ref(&complete)), &report(&alone))?;
     }
 }
 
@@ -149,8 +149,8 @@ proptest! {
         damage.retain(|damage| !matches!(damage, Damage::End(_)));
         damage.push(Damage::Long(long, excess));
         let log = damaged(seed, 2_000_000, &damage);
-        let (_directory, whole) = files(std::slice::from_ref(&log));
-        let one = run::scan(&whole, &run::settings(1, &[]));
+        let (_directory, complete) = files(std::slice::from_ref(&log));
+        let one = run::scan(&complete, &run::settings(1, &[]));
         conservation::check(&one);
         prop_assert!(one.input.events > 1_500 && one.input.skipped.contains_key("too-long"), "{:?}", one.input);
 
@@ -166,7 +166,7 @@ proptest! {
         prop_assert_eq!(difference(&counts(&split_by_one), &counts(&one)), Vec::<String>::new());
         for threads in [2, 3] {
             let settings = run::settings(threads, &[]);
-            same(&run::scan(&whole, &settings), &one)?;
+            same(&run::scan(&complete, &settings), &one)?;
             same(&run::scan(&split, &settings), &split_by_one)?;
         }
     }
@@ -187,10 +187,10 @@ proptest! {
         let mut log = damaged(seed, 120_000, &damage);
         log.extend_from_slice(strange.join("\n").as_bytes());
         let (settings, timeline) = (run::settings(1, &[]), upgrade());
-        let mut whole = run::count(&run::blocks(&log, |_| false), &settings, &timeline);
-        let versions = whole.versions.in_order();
-        let whole = run::report(whole, &run::sources(&[]), &timeline);
-        conservation::check(&whole);
+        let mut complete = run::count(&run::blocks(&log, |_| false), &settings, &timeline);
+        let versions = complete.versions.in_order();
+        let complete = run::report(complete, &run::sources(&[]), &timeline);
+        conservation::check(&complete);
 
         let blocks = run::blocks(&log, |line| cuts[line % cuts.len()]);
         let shared = Shared::new(&settings, &timeline, &[]);
@@ -202,7 +202,7 @@ proptest! {
         let mut merged = Worker::sum(counting.into_iter().rev()).into_ledger();
         prop_assert_eq!(&merged.versions.in_order(), &versions);
         let merged = run::report(merged, &run::sources(&[]), &timeline);
-        same(&merged, &whole)?;
+        same(&merged, &complete)?;
     }
 }
 
@@ -211,10 +211,10 @@ proptest! {
 
     #[test]
     fn the_page_is_the_same_with_less_detail(seed: u64, top in 0_usize..12) {
-        let ((whole, all), (part, some)) = (page(seed, top, Detail::All), page(seed, top, Detail::Cases(top)));
+        let ((complete, all), (part, some)) = (page(seed, top, Detail::All), page(seed, top, Detail::Cases(top)));
         let most = if top <= 10 { 40 } else { 43 };
-        prop_assert!(whole.lines().count() <= most, "{}", whole);
-        prop_assert_eq!(part, whole);
+        prop_assert!(complete.lines().count() <= most, "{}", complete);
+        prop_assert_eq!(part, complete);
         prop_assert!(some <= all, "{} of {}", some, all);
     }
 }
@@ -246,8 +246,8 @@ fn rows_count_everything_without_findings() {
 
 #[test]
 fn the_page_omits_details_that_do_not_fit() {
-    let told = |seed| [Detail::All, Detail::Cases(0)].map(|detail| page(seed, 0, detail).1);
-    assert!((0..8).map(told).any(|[all, some]| some < all));
+    let lengths = |seed| [Detail::All, Detail::Cases(0)].map(|detail| page(seed, 0, detail).1);
+    assert!((0..8).map(lengths).any(|[all, some]| some < all));
 }
 
 proptest! {
@@ -366,11 +366,11 @@ fn folded_shapes_name_a_namespace_in_any_order() {
         client.namespaces.count()
     };
     let of_arrival = |number: usize, is_first: bool| {
-        let arrival = event("update", &format!("/apis/g/v1/namespaces/own/things{number}/x"), number)
+        let received = event("update", &format!("/apis/g/v1/namespaces/own/things{number}/x"), number)
             .replace("ResponseComplete", "RequestReceived")
             .replace(r#""responseStatus":{"code":200},"#, "");
         let mut log = filling.clone();
-        log.insert(if is_first { 0 } else { log.len() }, arrival);
+        log.insert(if is_first { 0 } else { log.len() }, received);
         let (settings, timeline) = (run::settings(1, &[]), upgrade());
         let mut ledger = run::count(&run::blocks(log.join("\n").as_bytes(), |_| false), &settings, &timeline);
         let (_, client) = ledger.clients.entries().next().expect("a client");

@@ -32,7 +32,7 @@ fn findings(report: &Value) -> &Vec<Value> {
 }
 
 /// Findings that need action: warnings and errors.
-fn told(finding: &Value) -> Value {
+fn summary(finding: &Value) -> Value {
     json!({
         "severity": finding["severity"],
         "client": finding["client"],
@@ -118,8 +118,8 @@ fn each_rule_fires_on_one_log_and_is_quiet_on_another() {
             path.into_os_string().into_string().expect("UTF-8")
         };
         let fires = scan(&[&log("fires.ndjson"), "--select", &rule.name]);
-        let told: Vec<Value> = findings(&fires).iter().map(told).collect();
-        if told.is_empty() {
+        let summary: Vec<Value> = findings(&fires).iter().map(summary).collect();
+        if summary.is_empty() {
             wrong.push(format!(
                 "{0} does not fire: send the requests that it finds in fires() of fixtures/rules/{0}/traffic.py, \
                  then run python3 fixtures/rules/make.py {0}",
@@ -131,7 +131,7 @@ fn each_rule_fires_on_one_log_and_is_quiet_on_another() {
                 prepend_module_to_snapshot => false,
                 omit_expression => true,
             }, {
-                insta::assert_json_snapshot!("findings", told);
+                insta::assert_json_snapshot!("findings", summary);
             });
         }
         for finding in findings(&scan(&[&log("quiet.ndjson"), "--select", &rule.name])) {
@@ -292,8 +292,8 @@ fn an_inventory_gives_a_herds_sum_and_a_polls_severity() {
     let report = scan_of("poll-list");
     let severity = |client: &str| {
         let client = format!("system:serviceaccount:{client}");
-        let found = findings(&report).iter().find(|finding| finding["client"] == client);
-        found.map(|finding| finding["severity"].to_string())
+        let actual = findings(&report).iter().find(|finding| finding["client"] == client);
+        actual.map(|finding| finding["severity"].to_string())
     };
     assert_eq!(severity("team-a:operator").as_deref(), Some("\"warning\""), "many widgets");
     assert_eq!(severity("mesh:agent").as_deref(), Some("\"info\""), "ten small Secrets");
@@ -323,9 +323,9 @@ fn message(rule: &str, events: &[(u64, &str, &str, &str, &str, Value)]) -> (Stri
     }
     let path = log.path().to_str().expect("UTF-8");
     let report = scan(&[path, "--select", rule, "--kube-version", "1.26.3"]);
-    let found = findings(&report);
-    assert_eq!(found.len(), 1, "{rule}: {found:?}");
-    (found[0]["message"].as_str().expect("text").to_owned(), found[0].clone())
+    let actual = findings(&report);
+    assert_eq!(actual.len(), 1, "{rule}: {actual:?}");
+    (actual[0]["message"].as_str().expect("text").to_owned(), actual[0].clone())
 }
 
 #[test]
@@ -376,20 +376,20 @@ fn polls_name_the_fastest_poller() {
 
 #[test]
 fn a_deprecated_api_says_how_far_its_removal_is() {
-    let told = |release: &str| {
+    let summary = |release: &str| {
         let annotations = json!({"k8s.io/deprecated": "true", "k8s.io/removed-release": release});
         let uri = "/apis/flowcontrol.apiserver.k8s.io/v1beta2/flowschemas";
         let (text, finding) = message("deprecated-api", &[(1, "ann", "tool/1.0", "list", uri, annotations)]);
         (text, finding["stats"]["minorsToRemoval"].as_u64().unwrap_or_default(), finding["severity"].clone())
     };
-    let (text, minors, severity) = told("1.27");
+    let (text, minors, severity) = summary("1.27");
     assert!(text.ends_with(", removed in Kubernetes 1.27 (the next release)"), "{text}");
     assert_eq!((minors, severity), (1, json!("warning")));
-    let (text, minors, severity) = told("1.29");
+    let (text, minors, severity) = summary("1.29");
     assert!(text.ends_with(", removed in Kubernetes 1.29"), "{text}");
     assert_eq!((minors, severity), (3, json!("info")));
     for release in ["1.25", "1.26"] {
-        let (text, minors, _) = told(release);
+        let (text, minors, _) = summary(release);
         assert!(text.ends_with(&format!(", removed in Kubernetes {release}")), "{text}");
         assert_eq!(minors, 0, "{release} is not newer than the server");
     }

@@ -41,7 +41,7 @@ fn scan(dir: &Dir, more: &[&str]) -> Value {
 }
 
 /// Rule, severity and client of each finding.
-fn found(report: &Value) -> Vec<(String, String, String)> {
+fn rule_findings(report: &Value) -> Vec<(String, String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let findings = report["findings"].as_array().expect("findings");
     let short = |client: String| client.rsplit(':').next().unwrap_or_default().to_owned();
@@ -239,12 +239,12 @@ fn a_directory_adds_rules_and_replaces_those_of_its_ids() {
     let mine =
         RULE.replace("ACME001", "KT101").replace("acme-lists", "my-lists").replace("warning:", "info:");
     dir.write("b/own.yaml", mine.as_bytes());
-    let added = found(&scan(&dir, &["--rules", "a", "--select", "ACME,KT101"]));
+    let added = rule_findings(&scan(&dir, &["--rules", "a", "--select", "ACME,KT101"]));
     let both = |rule, severity| [(rule, severity, "backup"), (rule, severity, "poller")];
     assert_eq!(added.iter().filter(|(rule, ..)| rule == "ACME001").count(), 2, "{added:?}");
     assert_eq!(added.len(), 4, "{added:?}");
     let replaced = scan(&dir, &["--rules", "a", "--rules", "b", "--select", "KT101"]);
-    let mut names = found(&replaced);
+    let mut names = rule_findings(&replaced);
     names.sort();
     assert_eq!(names, findings(&both("KT101", "info")));
     assert_eq!(replaced["findings"][0]["rule"]["name"], "my-lists");
@@ -257,15 +257,15 @@ fn a_directory_adds_rules_and_replaces_those_of_its_ids() {
 fn rules_are_selected_by_id_name_and_family() {
     let dir = log();
     for select in ["KT101", "list-from-etcd", "KT1", "KT"] {
-        let found = found(&scan(&dir, &["--select", select]));
-        assert!(found.iter().any(|(rule, ..)| rule == "KT101"), "{select}: {found:?}");
+        let actual = rule_findings(&scan(&dir, &["--select", select]));
+        assert!(actual.iter().any(|(rule, ..)| rule == "KT101"), "{select}: {actual:?}");
         assert!(
             scan(&dir, &["--ignore", select])["findings"]
                 .as_array()
                 .is_some_and(|rest| { rest.iter().all(|finding| finding["rule"]["id"] != "KT101") })
         );
     }
-    assert_eq!(found(&scan(&dir, &["--select", "KT2"])), []);
+    assert_eq!(rule_findings(&scan(&dir, &["--select", "KT2"])), []);
 }
 
 #[test]
@@ -313,23 +313,23 @@ fn a_policy_sets_thresholds_and_severities() {
     let dir = log();
     let select = ["--select", "KT101"];
     let both = |severity| findings(&[("KT101", severity, "backup"), ("KT101", severity, "poller")]);
-    let found = || {
-        let mut found = found(&scan(&dir, &select));
-        found.sort();
-        found
+    let actual = || {
+        let mut actual = rule_findings(&scan(&dir, &select));
+        actual.sort();
+        actual
     };
-    assert_eq!(found(), both("warning"));
+    assert_eq!(actual(), both("warning"));
     dir.write("kubetoll.yaml", b"rules: {KT101: {severity: error}}");
-    assert_eq!(found(), both("error"));
+    assert_eq!(actual(), both("error"));
     dir.write("kubetoll.yaml", b"rules: {KT1: {severity: error}, list-from-etcd: {severity: info}}");
-    assert_eq!(found(), both("info"), "the last goes first");
+    assert_eq!(actual(), both("info"), "the last goes first");
     dir.write("kubetoll.yaml", b"rules: {list-from-etcd: {thresholds: {error: 40, errorPerMinute: 40}}}");
-    assert_eq!(found(), both("error"));
+    assert_eq!(actual(), both("error"));
     dir.write(
         "kubetoll.yaml",
         b"rules: {KT101: {severity: error, thresholds: {info: 41, warning: 41, startsPerMinute: 41, sustained: 41}}}",
     );
-    assert_eq!(found(), [], "a severity makes no finding");
+    assert_eq!(actual(), [], "a severity makes no finding");
     let page = shown(&dir, &["rules", "explain", "KT101"]);
     assert!(page.contains("    info: 41\n") && page.contains("the severity `error`"), "{page}");
 }
@@ -350,7 +350,7 @@ fn suppressed_findings_are_listed_separately() {
         "rule: KT101, client: '*:backup', shape: 'list * cluster-wide'",
     ] {
         let report = policy(&entry(what));
-        assert_eq!(found(&report), findings(&[("KT101", "warning", "poller")]), "{what}");
+        assert_eq!(rule_findings(&report), findings(&[("KT101", "warning", "poller")]), "{what}");
         let policy = &report["policy"];
         assert_eq!(policy["file"], "kubetoll.yaml");
         assert_eq!(policy["suppressed"].as_array().map(Vec::len), Some(1), "{policy}");
@@ -358,15 +358,15 @@ fn suppressed_findings_are_listed_separately() {
         assert_eq!(policy["suppressed"][0]["reason"], "known");
         assert_eq!((&policy["expired"], &policy["unmatched"]), (&json!([]), &json!([])));
     }
-    assert_eq!(found(&policy(&entry("rule: KT101"))), [], "without a client, all");
+    assert_eq!(rule_findings(&policy(&entry("rule: KT101"))), [], "without a client, all");
     for what in ["rule: KT101, client: velero", "rule: KT102", "rule: KT101, shape: list pods", "rule: KT2"] {
         let report = policy(&entry(what));
-        assert_eq!(found(&report).len(), 2, "{what}");
+        assert_eq!(rule_findings(&report).len(), 2, "{what}");
         assert_eq!(report["policy"]["unmatched"].as_array().map(Vec::len), Some(1), "{what}");
         assert_eq!(report["policy"]["unmatched"][0]["line"], 3);
     }
     let report = policy("  - {rule: KT101, reason: old, expires: 2020-01-01}\n");
-    assert_eq!(found(&report).len(), 2, "it does not hold any more");
+    assert_eq!(rule_findings(&report).len(), 2, "it does not hold any more");
     let policy = &report["policy"];
     assert_eq!(policy["expired"][0]["expires"], "2020-01-01");
     assert_eq!((&policy["unmatched"], &policy["suppressed"]), (&json!([]), &json!([])));
@@ -510,7 +510,7 @@ fn the_deepest_rule_that_is_taken_runs_on_any_thread() {
     let dir = log();
     dir.write("own/rule.yaml", rule.as_bytes());
     let report = scan(&dir, &["--rules", "own", "--select", "ACME"]);
-    assert_eq!(found(&report).len(), 2);
+    assert_eq!(rule_findings(&report).len(), 2);
     assert!(event(1).contains("poller"));
 }
 

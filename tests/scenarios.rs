@@ -46,20 +46,21 @@ fn wrong(scenario: &Scenario, nodes: usize, version: Version, rules: &RuleSet) -
         })
     };
     let (bad, others): (Vec<&Finding>, Vec<&Finding>) = loud.into_iter().partition(is_bad);
-    let told = |finding: &Finding| {
+    let summary = |finding: &Finding| {
         format!("{} {} {}: {}", finding.severity, finding.rule.id, client(finding), finding.message)
     };
-    let mut wrong: Vec<String> = others.iter().map(|finding| format!("{place}: {}", told(finding))).collect();
+    let mut wrong: Vec<String> =
+        others.iter().map(|finding| format!("{place}: {}", summary(finding))).collect();
     let Some(expected) = scenario.expected_on(version) else { return wrong };
-    let found = bad.iter().any(|finding| expected.rules.contains(&&*finding.rule.id));
+    let actual = bad.iter().any(|finding| expected.rules.contains(&&*finding.rule.id));
     let error = !expected.error || bad.iter().any(|finding| finding.severity == "error");
     let prints: BTreeSet<&str> =
         report.findings.iter().filter(is_bad).map(|finding| &*finding.fingerprint).collect();
     let is_on_it = |case: &&Case| case.findings.iter().any(|print| prints.contains(&**print));
     let cases: Vec<&Case> = report.cases.iter().filter(is_on_it).collect();
-    if !found || !error || cases.len() > MOST_CASES {
+    if !actual || !error || cases.len() > MOST_CASES {
         let all: Vec<&Finding> = report.findings.iter().filter(is_bad).collect();
-        let all: Vec<String> = all.into_iter().map(told).collect();
+        let all: Vec<String> = all.into_iter().map(summary).collect();
         let severity = if expected.error { "an error" } else { "a warning" };
         let cases: Vec<String> = cases.iter().map(|case| format!("{:?} {}", case.rules, case.what)).collect();
         wrong.push(format!(

@@ -203,8 +203,8 @@ fn scan_gives_the_same_verdicts_on_a_recorded_audit_log() {
             let mut classifier = Classifier::default();
             let request = classifier.event(&event, stage, SourcePosition { source: 0, offset: 0, line: 1 });
             assert_eq!(request.shape().verb.as_str(), &*event.verb, "{}", probe.request_uri);
-            let answer = StatusClass::from_status(&request.shape(), request.status);
-            let verdict = judge(&probe.server(), &request.shape(), answer.status());
+            let class = StatusClass::from_status(&request.shape(), request.status);
+            let verdict = judge(&probe.server(), &request.shape(), class.status());
             wrong.extend(probe.disagrees(verdict));
             joined += 1;
         }

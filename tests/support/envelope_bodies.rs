@@ -33,9 +33,9 @@ static OTHERS: LazyLock<Block> = LazyLock::new(|| {
 pub fn envelope(envelope: Envelope, bytes: &[u8]) {
     let form = Layers::default().with(envelope);
     let framing = detect::framing_of(form, bytes);
-    let (whole, blocks) = run::whole_and_pieces(bytes, framing);
-    let free = read(&mut Decoder::new(None, MAX_LINE), [&whole]);
-    let forced = read(&mut Decoder::new(Some(form), MAX_LINE), [&whole]);
+    let (complete, blocks) = run::whole_and_pieces(bytes, framing);
+    let free = read(&mut Decoder::new(None, MAX_LINE), [&complete]);
+    let forced = read(&mut Decoder::new(Some(form), MAX_LINE), [&complete]);
     assert_eq!(free.len(), forced.len(), "what is another form's is skipped, not lost");
     // YAML aliases repeat content that occurs once.
     let repeats = matches!(framing, Framing::Yaml);
@@ -69,12 +69,12 @@ pub fn envelope(envelope: Envelope, bytes: &[u8]) {
 /// Text that is scanned at once and in pieces of some size gives the same records in the same order. Only
 /// separators between records are skipped.
 pub fn json_scanner(bytes: &[u8]) {
-    let whole = json_records(bytes, bytes.len().max(1));
+    let complete = json_records(bytes, bytes.len().max(1));
     for step in [1, 2, 3, 7, 64] {
-        assert_eq!(json_records(bytes, step), whole, "read {step} at a time");
+        assert_eq!(json_records(bytes, step), complete, "read {step} at a time");
     }
     let mut at = 0;
-    for (range, _, _) in whole.into_iter().chain([(bytes.len()..bytes.len(), 0, RecordKind::Line)]) {
+    for (range, _, _) in complete.into_iter().chain([(bytes.len()..bytes.len(), 0, RecordKind::Line)]) {
         assert!(at <= range.start && range.start <= range.end, "one behind the other");
         let between = |byte: &u8| {
             byte.is_ascii_whitespace() || matches!(byte, 0 | b',' | b'[' | b']' | 0xef | 0xbb | 0xbf)
@@ -89,7 +89,7 @@ fn read<'b>(decoder: &mut Decoder, blocks: impl IntoIterator<Item = &'b Block>) 
     let facts = SourceFacts { year: Some(2026), modified: None };
     let mut entries = Vec::new();
     for block in blocks {
-        let mut take = |outcome: Outcome<'_>, layers| entries.push((told(&outcome), layers));
+        let mut take = |outcome: Outcome<'_>, layers| entries.push((debug_text(&outcome), layers));
         for record in block.records() {
             decoder.record(&record, facts, &mut take);
         }
@@ -99,12 +99,14 @@ fn read<'b>(decoder: &mut Decoder, blocks: impl IntoIterator<Item = &'b Block>) 
 }
 
 /// An entry's content, without its formatting.
-fn told(outcome: &Outcome<'_>) -> String {
-    let told = format!("{outcome:?}");
+fn debug_text(outcome: &Outcome<'_>) -> String {
+    let debug_text = format!("{outcome:?}");
     match outcome {
-        Outcome::Event(event, _) => told.replace(&format!(", request_bytes: {:?}", event.request_bytes), ""),
+        Outcome::Event(event, _) => {
+            debug_text.replace(&format!(", request_bytes: {:?}", event.request_bytes), "")
+        }
         Outcome::Skip(reason, _) => skip(*reason),
-        _ => told,
+        _ => debug_text,
     }
 }
 

@@ -11,10 +11,10 @@ use super::run;
 
 /// Each entry of any records is counted once. Block boundaries and block order do not matter.
 pub fn etcd(bytes: &[u8]) {
-    let (whole, mut pieces) = run::whole_and_pieces(bytes, detect::framing(bytes));
+    let (complete, mut pieces) = run::whole_and_pieces(bytes, detect::framing(bytes));
     let mut decoder = Decoder::for_etcd(run::MAX_LINE);
     let mut outcomes = 0;
-    for record in whole.records() {
+    for record in complete.records() {
         decoder.record(&record, SourceFacts::default(), &mut |outcome, _| {
             outcomes += 1;
             if let Outcome::Etcd { line, .. } = outcome
@@ -26,11 +26,11 @@ pub fn etcd(bytes: &[u8]) {
         });
     }
     decoder.finish(&mut |_, _| outcomes += 1);
-    let whole = count(&[whole]);
-    assert_eq!(counted(&whole), outcomes, "each entry is counted once");
+    let complete = count(&[complete]);
+    assert_eq!(counted(&complete), outcomes, "each entry is counted once");
     pieces.reverse();
     if !pieces.is_empty() {
-        assert_eq!(told(count(&pieces)), told(whole));
+        assert_eq!(debug_text(count(&pieces)), debug_text(complete));
     }
 }
 
@@ -49,7 +49,7 @@ fn counted(counted: &Counted) -> u64 {
 }
 
 /// All fields of the report.
-fn told(counted: Counted) -> String {
+fn debug_text(counted: Counted) -> String {
     let InputCounts { lines, foreign, skipped, .. } = &counted.ledger.input;
     let input = format!("{lines} {foreign:?} {skipped:?}");
     let EtcdLines { slow, other, duplicates, undated, zoneless, by_source, span, requests, ranges, versions } =

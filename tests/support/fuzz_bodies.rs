@@ -35,10 +35,10 @@ pub fn line(bytes: &[u8]) {
     decoder.finish(&mut |_, _| outcomes += 1);
     let settings = run::settings(1, &[]);
     let (timeline, none) = (run::timeline(), run::sources(&[]));
-    let whole =
+    let complete =
         run::report(run::count(&run::blocks(bytes, |_| false), &settings, &timeline), &none, &timeline);
-    conservation::check(&whole);
-    assert_eq!(whole.input.records, outcomes, "each entry is counted once");
+    conservation::check(&complete);
+    assert_eq!(complete.input.records, outcomes, "each entry is counted once");
     let may_cut = |text: &[u8]| match detect::framing(text) {
         Framing::Joined(may_cut) => Some(may_cut),
         _ => None,
@@ -49,7 +49,7 @@ pub fn line(bytes: &[u8]) {
         run::blocks(bytes, |line| ends.get(line).is_some_and(|at| may_cut(&bytes[..*at], &bytes[*at..])));
     blocks.reverse();
     let other = run::report(run::count(&blocks, &settings, &timeline), &none, &timeline);
-    assert_eq!(difference(&json(&other), &json(&whole)), Vec::<String>::new());
+    assert_eq!(difference(&json(&other), &json(&complete)), Vec::<String>::new());
 }
 
 /// An event is classified and counted.

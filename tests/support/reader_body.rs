@@ -23,12 +23,12 @@ impl Read for Trickle<'_> {
 /// Detects a log's framing, splits, decodes and counts it, and builds its report. All sums agree. The sizes of
 /// reads and of blocks do not matter.
 pub fn reader(bytes: &[u8]) {
-    let whole = report(bytes, usize::MAX, BLOCK_SIZE);
+    let complete = report(bytes, usize::MAX, BLOCK_SIZE);
     for (step, block_size) in [(1 + bytes.len() / 2, BLOCK_SIZE), (1 + bytes.len() / 7, 1 + bytes.len() / 3)]
     {
         assert_eq!(
             report(bytes, step, block_size),
-            whole,
+            complete,
             "read {step} at a time into blocks of {block_size}"
         );
     }

@@ -8,8 +8,8 @@ pub fn json(report: &Report) -> Value {
     let mut text = Vec::new();
     kubetoll::render::json::write(report, &mut text).expect("memory takes everything");
     let written: Value = serde_json::from_slice(&text).expect("a report is JSON");
-    let whole = serde_json::to_value(report).expect("a report is JSON");
-    assert_eq!(difference(&written, &whole), Vec::<String>::new(), "left is what is written");
+    let complete = serde_json::to_value(report).expect("a report is JSON");
+    assert_eq!(difference(&written, &complete), Vec::<String>::new(), "left is what is written");
     written
 }
 
@@ -33,27 +33,27 @@ fn remove(value: &mut Value, keys: &[&str]) {
 
 /// The first few places at which two values differ; empty if they are the same.
 pub fn difference(left: &Value, right: &Value) -> Vec<String> {
-    let mut found = Vec::new();
-    walk("", left, right, &mut found);
-    found.truncate(8);
-    found
+    let mut actual = Vec::new();
+    walk("", left, right, &mut actual);
+    actual.truncate(8);
+    actual
 }
 
-fn walk(path: &str, left: &Value, right: &Value, found: &mut Vec<String>) {
+fn walk(path: &str, left: &Value, right: &Value, actual: &mut Vec<String>) {
     match (left, right) {
         (Value::Object(left), Value::Object(right)) => {
             for key in left.keys().chain(right.keys().filter(|key| !left.contains_key(*key))) {
                 let side = |map: &serde_json::Map<String, Value>| map.get(key).cloned().unwrap_or_default();
-                walk(&format!("{path}/{key}"), &side(left), &side(right), found);
+                walk(&format!("{path}/{key}"), &side(left), &side(right), actual);
             }
         }
         (Value::Array(left), Value::Array(right)) => {
             for index in 0..left.len().max(right.len()) {
                 let side = |values: &[Value]| values.get(index).cloned().unwrap_or_default();
-                walk(&format!("{path}/{index}"), &side(left), &side(right), found);
+                walk(&format!("{path}/{index}"), &side(left), &side(right), actual);
             }
         }
         _ if left == right => {}
-        _ => found.push(format!("{path}: {left:.200} and {right:.200}")),
+        _ => actual.push(format!("{path}: {left:.200} and {right:.200}")),
     }
 }

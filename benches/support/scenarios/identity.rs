@@ -70,13 +70,13 @@ pub fn kubectl(version: Version) -> String {
 /// A pod's ServiceAccount, with the pod and node fields of this version's tokens.
 pub fn pod(
     version: Version,
-    account: (&str, &str),
+    service_account: (&str, &str),
     pod: &str,
     node: &str,
     agent: &str,
     rng: &mut Rng,
 ) -> Who {
-    let (namespace, name) = account;
+    let (namespace, name) = service_account;
     let username = format!("system:serviceaccount:{namespace}:{name}");
     let group = format!("system:serviceaccounts:{namespace}");
     let mut extra = String::new();
@@ -107,8 +107,8 @@ pub fn pod(
 
 fn client(username: &str, user: String, address: &str, agent: String) -> Client {
     let allowed_by = match username.strip_prefix("system:serviceaccount:") {
-        Some(account) => {
-            let (namespace, name) = account.split_once(':').unwrap_or_default();
+        Some(service_account) => {
+            let (namespace, name) = service_account.split_once(':').unwrap_or_default();
             format!(
                 "RBAC: allowed by ClusterRoleBinding \"{name}\" of ClusterRole \"{name}\" to ServiceAccount \
                  \"{name}/{namespace}\""

@@ -4,8 +4,8 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use super::api::Kind;
-use super::ask::{Ask, list, watch};
 use super::identity::Who;
+use super::planned_request::{PlannedRequest, list, watch};
 use super::world::{MINUTE, Open, SECOND, World};
 
 #[derive(Clone)]
@@ -57,8 +57,8 @@ impl Informer {
     pub fn running(self, world: &mut World) -> Self {
         let life = lifetime(world);
         let age = world.up_to(life);
-        let ask = self.watch(world, life);
-        let open = world.opened_before(ask, world.now - age);
+        let planned = self.watch(world, life);
+        let open = world.opened_before(planned, world.now - age);
         *self.open.borrow_mut() = Some(open);
         self.clone().end_after(world, life - age);
         self
@@ -93,17 +93,17 @@ impl Informer {
     }
 
     fn list(self, world: &mut World, first: bool) {
-        let ask = self.selected(list(self.kind)).q("limit", "500");
-        let ask = if first { ask.q("resourceVersion", "0") } else { ask };
-        world.send(&self.who, ask);
+        let planned = self.selected(list(self.kind)).q("limit", "500");
+        let planned = if first { planned.q("resourceVersion", "0") } else { planned };
+        world.send(&self.who, planned);
         let delay = world.between(SECOND / 20, SECOND / 4);
         world.after(delay, move |world| self.begin_watch(world));
     }
 
     fn stream(self, world: &mut World) {
-        let ask = self.initial(world);
-        let life = seconds_of(&ask);
-        *self.open.borrow_mut() = Some(world.open(&self.who, ask));
+        let planned = self.initial(world);
+        let life = seconds_of(&planned);
+        *self.open.borrow_mut() = Some(world.open(&self.who, planned));
         self.end_after(world, life);
     }
 
@@ -112,8 +112,8 @@ impl Informer {
             return;
         }
         let life = lifetime(world);
-        let ask = self.watch(world, life);
-        *self.open.borrow_mut() = Some(world.open(&self.who, ask));
+        let planned = self.watch(world, life);
+        *self.open.borrow_mut() = Some(world.open(&self.who, planned));
         self.end_after(world, life);
     }
 
@@ -135,8 +135,8 @@ impl Informer {
     /// After a restart of the apiserver: the revision is older than the new watch cache, so the WATCH expires at once.
     fn begin_again(self, world: &mut World) {
         let life = lifetime(world);
-        let ask = self.watch(world, life);
-        let open = world.open(&self.who, ask);
+        let planned = self.watch(world, life);
+        let open = world.open(&self.who, planned);
         let who = Rc::clone(&self.who);
         world.after(SECOND / 100, move |world| {
             world.close(&who, open);
@@ -148,17 +148,17 @@ impl Informer {
         });
     }
 
-    fn watch(&self, world: &mut World, life: i64) -> Ask {
+    fn watch(&self, world: &mut World, life: i64) -> PlannedRequest {
         let revision = world.revision - world.rng.below(300);
         self.options(life).q("resourceVersion", revision.to_string())
     }
 
-    fn initial(&self, world: &mut World) -> Ask {
+    fn initial(&self, world: &mut World) -> PlannedRequest {
         let life = lifetime(world);
         self.options(life).q("resourceVersionMatch", "NotOlderThan").q("sendInitialEvents", "true")
     }
 
-    fn options(&self, life: i64) -> Ask {
+    fn options(&self, life: i64) -> PlannedRequest {
         let seconds = life / SECOND;
         self.selected(watch(self.kind))
             .q("allowWatchBookmarks", "true")
@@ -167,8 +167,10 @@ impl Informer {
             .q("watch", "true")
     }
 
-    fn selected(&self, ask: Ask) -> Ask {
-        self.selectors.iter().fold(ask.ns(&*self.namespace), |ask, (key, value)| ask.q(key, value.clone()))
+    fn selected(&self, planned: PlannedRequest) -> PlannedRequest {
+        self.selectors
+            .iter()
+            .fold(planned.ns(&*self.namespace), |planned, (key, value)| planned.q(key, value.clone()))
     }
 }
 
@@ -177,7 +179,7 @@ fn lifetime(world: &mut World) -> i64 {
     world.between(5 * MINUTE, 10 * MINUTE) / SECOND * SECOND
 }
 
-fn seconds_of(ask: &Ask) -> i64 {
-    let seconds = ask.query.iter().find(|(key, _)| *key == "timeoutSeconds");
+fn seconds_of(planned: &PlannedRequest) -> i64 {
+    let seconds = planned.query.iter().find(|(key, _)| *key == "timeoutSeconds");
     seconds.and_then(|(_, value)| value.parse::<i64>().ok()).expect("a timeout") * SECOND
 }

@@ -3,7 +3,6 @@
 //! An event-driven simulation: actors wake up at their times and send requests. The same seed gives the same bytes.
 
 pub mod api;
-mod ask;
 mod background;
 mod bad;
 mod benign;
@@ -11,6 +10,7 @@ mod cluster;
 mod identity;
 mod informer;
 mod life;
+mod planned_request;
 mod pods;
 mod version;
 mod world;

@@ -6,10 +6,10 @@ use super::api::{
     CILIUM_ENDPOINTS, CONFIG_MAPS, DEPLOYMENTS, ENDPOINTS, EVENTS, NEW_EVENTS, PODS, REPLICA_SETS, SECRETS,
     SERVICE_ACCOUNTS, SLICES,
 };
-use super::ask::{create, delete, get, patch, update};
 use super::cluster::Workload;
 use super::identity::Who;
 use super::informer::Informer;
+use super::planned_request::{create, delete, get, patch, update};
 use super::world::{SECOND, World};
 
 /// A pod that was created while the log was written.

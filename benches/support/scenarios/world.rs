@@ -3,11 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::ask::Ask;
 use super::cluster::Cluster;
 use super::identity::Who;
+use super::planned_request::PlannedRequest;
 use super::version::Version;
-use crate::synth::acts::answer::failure;
+use crate::synth::acts::response::failure;
 use crate::synth::event::{Event, Failure, Object, Request, Stages};
 use crate::synth::{BEGIN, Rng};
 
@@ -43,7 +43,7 @@ pub struct World {
 
 /// An open WATCH.
 pub struct Open {
-    ask: Ask,
+    planned: PlannedRequest,
     id: String,
     received: i64,
 }
@@ -149,17 +149,18 @@ impl World {
 
     /// Sends a request that ends soon.
     #[allow(clippy::needless_pass_by_value, reason = "a request is built to be sent once")]
-    pub fn send(&mut self, who: &Who, ask: Ask) {
+    pub fn send(&mut self, who: &Who, planned: PlannedRequest) {
         if self.is_down() {
             return;
         }
-        if ask.is_write() && ask.status < 300 {
+        if planned.is_write() && planned.status < 300 {
             self.revision += 1;
         }
-        let duration = i64::try_from(ask.duration.unwrap_or_else(|| self.usual(&ask))).expect("a duration");
+        let duration =
+            i64::try_from(planned.duration.unwrap_or_else(|| self.usual(&planned))).expect("a duration");
         let id = self.rng.uuid();
         let (now, ends) = (self.now, self.now + duration);
-        let request = self.request(who, &ask, duration, Stages::Two);
+        let request = self.request(who, &planned, duration, Stages::Two);
         if matches!(request.stages, Stages::Refused) {
             self.write(who, &request, &id, "ResponseStarted", now, ends);
             return;
@@ -171,12 +172,12 @@ impl World {
     }
 
     /// Begins a long-running request; `close` ends it.
-    pub fn open(&mut self, who: &Who, ask: Ask) -> Open {
-        let open = Open { ask, id: self.rng.uuid(), received: self.now };
+    pub fn open(&mut self, who: &Who, planned: PlannedRequest) -> Open {
+        let open = Open { planned, id: self.rng.uuid(), received: self.now };
         if self.is_down() {
             return open;
         }
-        let request = self.request(who, &open.ask, 0, Stages::Three);
+        let request = self.request(who, &open.planned, 0, Stages::Three);
         let now = self.now;
         if self.received {
             self.write(who, &request, &open.id, "RequestReceived", now, now);
@@ -190,22 +191,22 @@ impl World {
     #[allow(clippy::needless_pass_by_value, reason = "what is closed is no longer open")]
     pub fn close(&mut self, who: &Who, open: Open) {
         let lived = self.now - open.received;
-        let request = self.request(who, &open.ask, lived, Stages::Three);
+        let request = self.request(who, &open.planned, lived, Stages::Three);
         let now = self.now;
         self.write(who, &request, &open.id, "ResponseComplete", open.received, now);
     }
 
     /// A request that began before the log did; only its end is in the log.
-    pub fn opened_before(&mut self, ask: Ask, received: i64) -> Open {
-        Open { ask, id: self.rng.uuid(), received }
+    pub fn opened_before(&mut self, planned: PlannedRequest, received: i64) -> Open {
+        Open { planned, id: self.rng.uuid(), received }
     }
 
     pub fn is_down(&self) -> bool {
         self.down.is_some_and(|(from, until)| (from..until).contains(&self.now))
     }
 
-    fn usual(&mut self, ask: &Ask) -> u64 {
-        let usual = match ask.verb {
+    fn usual(&mut self, planned: &PlannedRequest) -> u64 {
+        let usual = match planned.verb {
             "list" => 3_000 + self.rng.below(40_000),
             "get" => 700 + self.rng.below(5_000),
             _ => 3_500 + self.rng.below(14_000),
@@ -214,29 +215,31 @@ impl World {
         if self.rng.below(3_000) == 0 { usual + 200_000 } else { usual }
     }
 
-    fn request(&self, who: &Who, ask: &Ask, duration: i64, stages: Stages) -> Request {
-        let object = ask.kind.map(|kind| Object {
+    fn request(&self, who: &Who, planned: &PlannedRequest, duration: i64, stages: Stages) -> Request {
+        let object = planned.kind.map(|kind| Object {
             group: kind.group,
             version: kind.version,
             resource: kind.resource,
-            subresource: ask.subresource,
-            namespace: if kind.namespaced { ask.namespace.clone() } else { String::new() },
-            name: ask.object_name(),
+            subresource: planned.subresource,
+            namespace: if kind.namespaced { planned.namespace.clone() } else { String::new() },
+            name: planned.object_name(),
         });
         let mut request = Request {
-            verb: ask.verb,
-            uri: ask.uri(),
+            verb: planned.verb,
+            uri: planned.uri(),
             object,
-            stages: if ask.status == 401 { Stages::Refused } else { stages },
-            status: ask.status,
+            stages: if planned.status == 401 { Stages::Refused } else { stages },
+            status: planned.status,
             failure: None,
             micros: u64::try_from(duration).expect("not negative"),
-            etcd: !ask.is_at_any_revision(),
-            decoded: ask.verb == "list" && self.version.lists_from_etcd() && !ask.is_at_any_revision(),
-            annotations: ask.annotations.clone(),
+            etcd: !planned.is_at_any_revision(),
+            decoded: planned.verb == "list"
+                && self.version.lists_from_etcd()
+                && !planned.is_at_any_revision(),
+            annotations: planned.annotations.clone(),
         };
         request.failure = failure(&who.client, &request, self.revision)
-            .map(|(reason, message)| (reason, message, u8::from(ask.status == 429)))
+            .map(|(reason, message)| (reason, message, u8::from(planned.status == 429)))
             .or_else(|| other_failure(&request))
             .map(|(reason, message, retry_after)| Failure { message, reason, retry_after });
         request

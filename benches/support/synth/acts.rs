@@ -1,16 +1,16 @@
 //! The requests of each client, with their responses.
 
-pub mod answer;
-mod ask;
+mod request_builders;
+pub mod response;
 
 use super::cast::{Client, NAMESPACES, Role};
 use super::event::Request;
 use super::rng::Rng;
-use answer::answer;
-use ask::{
+use request_builders::{
     CONFIG_MAPS, CRONJOBS, DEPLOYMENTS, EVENTS, Kind, LEASES, NODES, PODS, REPLICA_SETS, SECRETS, SERVICES,
     SLICES, WIDGETS, act_on, continue_token, plain, watch,
 };
+use response::set_response;
 
 /// Resources that workloads and people read.
 const WORKLOADS: [Kind; 9] =
@@ -29,7 +29,7 @@ pub fn act(client: &Client, revision: u64, rng: &mut Rng) -> Request {
         Role::Person => person(rng),
         Role::Prober => plain(rng.pick::<&str>(&["/healthz", "/livez?verbose", "/readyz", "/version"])),
     };
-    answer(client, &mut request, revision, rng);
+    set_response(client, &mut request, revision, rng);
     request
 }
 
@@ -90,7 +90,9 @@ fn kubelet(client: &Client, revision: u64, rng: &mut Rng) -> Request {
             watch(&CONFIG_MAPS, namespace, "fieldSelector=metadata.name%3Dkube-root-ca.crt", revision, rng)
         }
         47 => act_on("list", &PODS, "", "", &format!("{mine}&limit=500&resourceVersion=0")),
-        _ => with_subresource(act_on("create", &ask::ACCOUNTS, namespace, "default", ""), "token"),
+        _ => {
+            with_subresource(act_on("create", &request_builders::ACCOUNTS, namespace, "default", ""), "token")
+        }
     }
 }
 
@@ -177,8 +179,14 @@ fn person(rng: &mut Rng) -> Request {
         15 => act_on("delete", &kind, namespace, &name, ""),
         16 => act_on("create", &kind, namespace, "", "fieldManager=kubectl-create&fieldValidation=Strict"),
         17 => act_on("list", &EVENTS, namespace, "", "fieldSelector=involvedObject.kind%3DPod&limit=500"),
-        18 => ask::connect(&pod_name(rng), namespace, "log", "container=main&follow=true&tailLines=100", rng),
-        _ => ask::connect(
+        18 => request_builders::connect(
+            &pod_name(rng),
+            namespace,
+            "log",
+            "container=main&follow=true&tailLines=100",
+            rng,
+        ),
+        _ => request_builders::connect(
             &pod_name(rng),
             namespace,
             "exec",

@@ -51,21 +51,21 @@ impl Bodies {
             ),
             _ => None,
         };
-        let answered = match (request.status, request.verb) {
+        let received = match (request.status, request.verb) {
             // Flow control responds in plain text.
             (429, _) => None,
             (400.., _) => Some(failed(request)),
             (_, "list" | "deletecollection") => Some(list(object, rng)),
             _ => Some(whole(object, size, true, rng)),
         };
-        Self { request: sent, response: answered }
+        Self { request: sent, response: received }
     }
 
     /// The existing bodies with their field names.
     pub fn with_keys(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        let [sent, answered] = [&self.request, &self.response].map(Option::as_deref);
+        let [sent, received] = [&self.request, &self.response].map(Option::as_deref);
         let sent = sent.map(|body| ("requestObject", body));
-        sent.into_iter().chain(answered.map(|body| ("responseObject", body)))
+        sent.into_iter().chain(received.map(|body| ("responseObject", body)))
     }
 }
 

@@ -124,8 +124,8 @@ impl Event<'_> {
         if let Some(object) = &request.object {
             line.object(object);
         }
-        let answered = self.stage != "RequestReceived";
-        if answered {
+        let has_response = self.stage != "RequestReceived";
+        if has_response {
             line.raw(r#","responseStatus":{"metadata":{}"#);
             status_fields(&mut line.0, request);
             for (key, body) in self.bodies.into_iter().flat_map(Bodies::with_keys) {
@@ -134,7 +134,7 @@ impl Event<'_> {
         }
         line.raw(r#","requestReceivedTimestamp":"#).text(&format_micros(self.received));
         line.raw(r#","stageTimestamp":"#).text(&format_micros(self.at));
-        if answered && !matches!(request.stages, Stages::Refused) {
+        if has_response && !matches!(request.stages, Stages::Refused) {
             line.annotations(self);
         }
         line.raw("}");

@@ -81,9 +81,9 @@ impl Log {
         let client = &self.clients[client];
         let request = acts::act(client, self.revision, &mut self.rng);
         let id = self.rng.uuid();
-        let answered = self.now + micros(self.rng.below(4_000) + 60);
+        let responded = self.now + micros(self.rng.below(4_000) + 60);
         let ended = match request.stages {
-            Stages::Three => answered + micros(request.micros),
+            Stages::Three => responded + micros(request.micros),
             Stages::Two | Stages::Refused => self.now + micros(request.micros),
         };
         let bodies = self.bodies.as_mut().map(|rng| Bodies::new(&request, rng));
@@ -96,7 +96,7 @@ impl Log {
             }
             Stages::Three => [
                 Some(event("RequestReceived", self.now)),
-                Some(event("ResponseStarted", answered)),
+                Some(event("ResponseStarted", responded)),
                 Some(event("ResponseComplete", ended)),
             ],
             Stages::Refused => [None, Some(event("ResponseStarted", ended)), None],

@@ -7,10 +7,10 @@ use crate::scenarios::api::{
     ACCESS_REVIEWS, CERTIFICATE_REQUESTS, CERTIFICATES, CONFIG_MAPS, CRDS, EVENTS, INGRESS_CLASSES,
     INGRESSES, ISSUERS, Kind, NAMESPACES, NODES, PODS, SECRETS, SERVICES, SLICES,
 };
-use crate::scenarios::ask::{create, path, update};
 use crate::scenarios::identity::Who;
 use crate::scenarios::informer::Informer;
 use crate::scenarios::life::Life;
+use crate::scenarios::planned_request::{create, path, update};
 use crate::scenarios::world::{MINUTE, SECOND, World};
 
 pub fn add(world: &mut World, start: Start) {
@@ -61,19 +61,25 @@ pub fn add(world: &mut World, start: Start) {
 }
 
 /// A pod of a Deployment that watches these resources.
-pub fn addon(world: &mut World, account: (&str, &str), agent: &str, start: Start, kinds: &[Kind]) -> Who {
-    addon_with_life(world, account, agent, start, kinds).0
+pub fn addon(
+    world: &mut World,
+    service_account: (&str, &str),
+    agent: &str,
+    start: Start,
+    kinds: &[Kind],
+) -> Who {
+    addon_with_life(world, service_account, agent, start, kinds).0
 }
 
 /// A pod as [`addon`] starts it, with its process.
 pub fn addon_with_life(
     world: &mut World,
-    account: (&str, &str),
+    service_account: (&str, &str),
     agent: &str,
     start: Start,
     kinds: &[Kind],
 ) -> (Who, Life) {
-    let (who, life) = (world.deployed(account, agent), Life::default());
+    let (who, life) = (world.deployed(service_account, agent), Life::default());
     let delay = if start == Start::Cold && world.now == world.begin { 30 * SECOND } else { SECOND };
     for kind in kinds {
         life.add(begin(world, Informer::new(&who, *kind), start, delay));

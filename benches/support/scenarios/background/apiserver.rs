@@ -5,9 +5,9 @@ use crate::scenarios::api::{
     CLUSTER_ROLES, CONFIG_MAPS, CRDS, ENDPOINTS, LEASES, NAMESPACES, NODES, PODS, QUOTAS, ROLE_BINDINGS,
     ROLES, SECRETS, SERVICE_ACCOUNTS, SERVICES, SLICES,
 };
-use crate::scenarios::ask::{get, path, update};
 use crate::scenarios::identity::{component, named};
 use crate::scenarios::informer::Informer;
+use crate::scenarios::planned_request::{get, path, update};
 use crate::scenarios::world::{SECOND, World};
 
 const WATCHED: [super::super::api::Kind; 12] = [

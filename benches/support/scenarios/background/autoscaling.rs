@@ -7,7 +7,7 @@ use crate::scenarios::api::{
     ATTACHMENTS, BUDGETS, CLAIMS, CONFIG_MAPS, CSI_NODES, DAEMON_SETS, NAMESPACES, NODES, PODS, REPLICA_SETS,
     SERVICES, STATEFUL_SETS, STORAGE_CLASSES, VOLUMES,
 };
-use crate::scenarios::ask::{get, update};
+use crate::scenarios::planned_request::{get, update};
 use crate::scenarios::world::{SECOND, World};
 
 pub fn add(world: &mut World, start: Start) {
@@ -35,8 +35,9 @@ pub fn add(world: &mut World, start: Start) {
     );
     elect(world, &autoscaler, "kube-system", "cluster-autoscaler", true);
     world.every(10 * SECOND, move |world| {
-        let status =
-            |ask: crate::scenarios::ask::Ask| ask.ns("kube-system").name("cluster-autoscaler-status");
+        let status = |planned: crate::scenarios::planned_request::PlannedRequest| {
+            planned.ns("kube-system").name("cluster-autoscaler-status")
+        };
         world.send(&autoscaler, status(get(CONFIG_MAPS)));
         world.send(&autoscaler, status(update(CONFIG_MAPS)));
     });

@@ -7,9 +7,9 @@ use crate::scenarios::api::{
     POD_METRICS, PODS, POLICIES, QUOTAS, REPLICA_SETS, ROLE_BINDINGS, ROLES, RUNTIME_CLASSES, SCALERS,
     SECRETS, SERVICE_ACCOUNTS, SERVICES, SIGNING_REQUESTS, SLICES, STATEFUL_SETS, STORAGE_CLASSES, VOLUMES,
 };
-use crate::scenarios::ask::{create, get, list, path, update};
 use crate::scenarios::identity::component;
 use crate::scenarios::informer::Informer;
+use crate::scenarios::planned_request::{create, get, list, path, update};
 use crate::scenarios::world::{MINUTE, SECOND, World};
 
 const SHARED: [Kind; 31] = [
@@ -97,7 +97,9 @@ pub fn begin(world: &mut World, informer: Informer, start: Start, delay: i64) ->
 pub fn lead(world: &mut World, user: &str, product: &'static str) {
     let election = component(world.version, user, product, "leader-election");
     world.clock(2 * SECOND, 2 * SECOND, move |world| {
-        let lease = |ask: crate::scenarios::ask::Ask| ask.ns("kube-system").name(product).q("timeout", "5s");
+        let lease = |planned: crate::scenarios::planned_request::PlannedRequest| {
+            planned.ns("kube-system").name(product).q("timeout", "5s")
+        };
         // Since 1.30 a leader that knows its lease does not read it first.
         if world.version.minor < 30 {
             world.send(&election, lease(get(LEASES)));
@@ -117,9 +119,12 @@ fn first_tokens(world: &mut World) {
     for name in 0..30 {
         let manager = manager.clone();
         world.after(2 * SECOND + name * SECOND / 20, move |world| {
-            let account = format!("controller-{name}");
-            world.send(&manager, get(SERVICE_ACCOUNTS).ns("kube-system").name(&*account));
-            world.send(&manager, create(SERVICE_ACCOUNTS).ns("kube-system").name(account).sub("token"));
+            let service_account = format!("controller-{name}");
+            world.send(&manager, get(SERVICE_ACCOUNTS).ns("kube-system").name(&*service_account));
+            world.send(
+                &manager,
+                create(SERVICE_ACCOUNTS).ns("kube-system").name(service_account).sub("token"),
+            );
         });
     }
 }

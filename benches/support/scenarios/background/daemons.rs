@@ -6,11 +6,11 @@ use crate::scenarios::api::{
     CILIUM_ENDPOINTS, CILIUM_IDENTITIES, CILIUM_NODES, CILIUM_POLICIES, NAMESPACES, NODES, PODS, POLICIES,
     SERVICES, SLICES,
 };
-use crate::scenarios::ask::{get, patch, update};
 use crate::scenarios::cluster::Node;
 use crate::scenarios::identity::{self, Who};
 use crate::scenarios::informer::Informer;
 use crate::scenarios::life::Life;
+use crate::scenarios::planned_request::{get, patch, update};
 use crate::scenarios::version::Version;
 use crate::scenarios::world::{MINUTE, SECOND, World};
 use crate::synth::Rng;
@@ -86,13 +86,19 @@ impl World {
     }
 }
 
-fn daemon(world: &mut World, account: (&str, &str), node: &str, agent: &str) -> Who {
+fn daemon(world: &mut World, service_account: (&str, &str), node: &str, agent: &str) -> Who {
     let version = world.version;
-    daemon_pod(version, account, node, agent, &mut world.rng)
+    daemon_pod(version, service_account, node, agent, &mut world.rng)
 }
 
 /// A pod of a DaemonSet.
-pub fn daemon_pod(version: Version, account: (&str, &str), node: &str, agent: &str, rng: &mut Rng) -> Who {
-    let pod = format!("{}-{}", account.1, rng.suffix(5));
-    identity::pod(version, account, &pod, node, agent, rng)
+pub fn daemon_pod(
+    version: Version,
+    service_account: (&str, &str),
+    node: &str,
+    agent: &str,
+    rng: &mut Rng,
+) -> Who {
+    let pod = format!("{}-{}", service_account.1, rng.suffix(5));
+    identity::pod(version, service_account, &pod, node, agent, rng)
 }

@@ -6,9 +6,9 @@ use crate::scenarios::api::{
     ACCESS_REVIEWS, CONFIG_MAPS, CSI_DRIVERS, CSI_NODES, LEASES, NODES, PODS, RUNTIME_CLASSES, SECRETS,
     SERVICE_ACCOUNTS, SERVICES, TOKEN_REVIEWS,
 };
-use crate::scenarios::ask::{create, get, patch, update};
 use crate::scenarios::cluster::Node;
 use crate::scenarios::informer::Informer;
+use crate::scenarios::planned_request::{create, get, patch, update};
 use crate::scenarios::world::{MINUTE, SECOND, World};
 
 pub fn add(world: &mut World, index: usize, start: Start) {

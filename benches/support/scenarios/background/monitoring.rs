@@ -8,8 +8,8 @@ use crate::scenarios::api::{
     NODES, PODS, PROMETHEUSES, QUOTAS, REPLICA_SETS, SCALERS, SECRETS, SERVICE_MONITORS, SERVICES,
     STATEFUL_SETS, STORAGE_CLASSES, VOLUMES,
 };
-use crate::scenarios::ask::path;
 use crate::scenarios::informer::Informer;
+use crate::scenarios::planned_request::path;
 use crate::scenarios::world::{SECOND, World};
 
 pub fn add(world: &mut World, start: Start) {

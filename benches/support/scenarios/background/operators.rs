@@ -6,9 +6,9 @@ use crate::scenarios::api::EVENTS;
 use crate::scenarios::api::{
     CONFIG_MAPS, DATABASES, LEASES, NAMESPACES, PODS, SECRETS, SERVICE_MONITORS, SERVICES, STATEFUL_SETS,
 };
-use crate::scenarios::ask::{Ask, create, get, patch, update};
 use crate::scenarios::identity::{self, Who};
 use crate::scenarios::life::Life;
+use crate::scenarios::planned_request::{PlannedRequest, create, get, patch, update};
 use crate::scenarios::world::{MINUTE, SECOND, World};
 
 pub fn add(world: &mut World, start: Start) {
@@ -58,7 +58,7 @@ pub fn elect(world: &mut World, who: &Who, namespace: &str, lease: &str, leads: 
 pub fn elect_while(world: &mut World, life: &Life, who: &Who, namespace: &str, lease: &str, leads: bool) {
     let (who, namespace, lease) = (who.clone(), namespace.to_owned(), lease.to_owned());
     life.clock(world, 2 * SECOND, move |world| {
-        let named = |ask: Ask| ask.ns(&*namespace).name(&*lease);
+        let named = |planned: PlannedRequest| planned.ns(&*namespace).name(&*lease);
         if !leads || world.version.minor < 30 {
             world.send(&who, named(get(LEASES)));
         }
@@ -70,10 +70,10 @@ pub fn elect_while(world: &mut World, life: &Life, who: &Who, namespace: &str, l
 
 impl World {
     /// A pod of a Deployment, on some node.
-    pub fn deployed(&mut self, account: (&str, &str), agent: &str) -> Who {
+    pub fn deployed(&mut self, service_account: (&str, &str), agent: &str) -> Who {
         let node = self.rng.pick(&self.cluster.nodes).name.clone();
-        let pod = format!("{}-{}-{}", account.1, self.rng.suffix(9), self.rng.suffix(5));
+        let pod = format!("{}-{}-{}", service_account.1, self.rng.suffix(9), self.rng.suffix(5));
         let version = self.version;
-        identity::pod(version, account, &pod, &node, agent, &mut self.rng)
+        identity::pod(version, service_account, &pod, &node, agent, &mut self.rng)
     }
 }

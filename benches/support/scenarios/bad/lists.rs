@@ -7,9 +7,9 @@ use super::{again_and_again, bad, cluster_with};
 use crate::scenarios::Scenario;
 use crate::scenarios::World;
 use crate::scenarios::api::{CONFIG_MAPS, DEPLOYMENTS, PODS, SECRETS, SERVICES};
-use crate::scenarios::ask::{Ask, list, update};
 use crate::scenarios::background::{self, Start, daemon_pod};
 use crate::scenarios::identity::Who;
+use crate::scenarios::planned_request::{PlannedRequest, list, update};
 use crate::scenarios::world::{MINUTE, SECOND};
 
 pub fn all() -> Vec<Scenario> {
@@ -151,16 +151,17 @@ fn cluster_wide(world: &mut World) {
 }
 
 /// Sends the pages of one LIST, one after the other, with tokens as the server makes them.
-fn pages(world: &mut World, who: &Who, first: &Ask, limit: &'static str, count: u64) {
+fn pages(world: &mut World, who: &Who, first: &PlannedRequest, limit: &'static str, count: u64) {
     let revision = world.revision;
     for page in 0..count {
-        let (who, ask) = (who.clone(), first.clone().q("limit", limit).millis(60));
+        let (who, planned) = (who.clone(), first.clone().q("limit", limit).millis(60));
         let delay = i64::try_from(page).expect("few pages") * SECOND / 4;
         world.after(delay, move |world| {
             let start = format!("shop/pod-{page:05}\\u0000");
             let token = format!(r#"{{"v":"meta.k8s.io/v1","rv":{revision},"start":"{start}"}}"#);
-            let ask = if page == 0 { ask } else { ask.q("continue", URL_SAFE_NO_PAD.encode(token)) };
-            world.send(&who, ask);
+            let planned =
+                if page == 0 { planned } else { planned.q("continue", URL_SAFE_NO_PAD.encode(token)) };
+            world.send(&who, planned);
         });
     }
 }

@@ -7,9 +7,9 @@ mod watches;
 mod writes;
 
 use super::api::Kind;
-use super::ask::Ask;
 use super::background::{self, Start};
 use super::identity::Who;
+use super::planned_request::PlannedRequest;
 use super::world::World;
 use super::{Expected, Scenario};
 
@@ -61,22 +61,27 @@ impl Scenario {
 }
 
 /// A cluster that has been running, and a pod of a bad Deployment in it.
-fn cluster_with(world: &mut World, account: (&str, &str), agent: &str) -> Who {
+fn cluster_with(world: &mut World, service_account: (&str, &str), agent: &str) -> Who {
     background::add(world, Start::Running);
-    world.deployed(account, agent)
+    world.deployed(service_account, agent)
 }
 
 /// Sends the same request by a timer.
-fn again_and_again(world: &mut World, who: Who, period: i64, ask: impl Fn(&mut World) -> Ask + 'static) {
+fn again_and_again(
+    world: &mut World,
+    who: Who,
+    period: i64,
+    planned: impl Fn(&mut World) -> PlannedRequest + 'static,
+) {
     let first = world.up_to(period);
     world.clock(first, period, move |world| {
-        let ask = ask(world);
-        world.send(&who, ask);
+        let planned = planned(world);
+        world.send(&who, planned);
     });
 }
 
 /// Some collection in some namespace.
-fn some_namespace(world: &mut World, ask: fn(Kind) -> Ask, kind: Kind) -> Ask {
+fn some_namespace(world: &mut World, planned: fn(Kind) -> PlannedRequest, kind: Kind) -> PlannedRequest {
     let namespace = world.rng.pick(&world.cluster.namespaces).clone();
-    ask(kind).ns(namespace)
+    planned(kind).ns(namespace)
 }

@@ -4,8 +4,8 @@ use super::{again_and_again, bad, cluster_with, some_namespace};
 use crate::scenarios::Scenario;
 use crate::scenarios::World;
 use crate::scenarios::api::{CONFIG_MAPS, DEPLOYMENTS, Kind, PODS, SECRETS, cluster};
-use crate::scenarios::ask::{create, get, list, patch, update};
 use crate::scenarios::background::{self, Start};
+use crate::scenarios::planned_request::{create, get, list, patch, update};
 use crate::scenarios::world::SECOND;
 
 pub fn all() -> Vec<Scenario> {
@@ -41,8 +41,8 @@ fn webhook(world: &mut World) {
     let who = cluster_with(world, ("apps", "deployer"), "deployer/v1.0 (linux/amd64) kubernetes/$Format");
     again_and_again(world, who, 6 * SECOND, |world| {
         let name = format!("api-{}", world.rng.below(80));
-        let ask = some_namespace(world, patch, DEPLOYMENTS).name(name).millis(2_300);
-        ask.note("apiserver.latency.k8s.io/mutating-webhook", "2.013s")
+        let planned = some_namespace(world, patch, DEPLOYMENTS).name(name).millis(2_300);
+        planned.note("apiserver.latency.k8s.io/mutating-webhook", "2.013s")
     });
 }
 
@@ -82,8 +82,8 @@ fn deprecated(world: &mut World) {
     let who = cluster_with(world, ("old", "client"), "old-client/v0.1 (linux/amd64) kubernetes/$Format");
     let (kind, removed) = old_version(world.version.minor);
     world.every(120 * SECOND, move |world| {
-        let ask = get(kind).name("exempt").note("k8s.io/deprecated", "true");
-        world.send(&who, ask.note("k8s.io/removed-release", removed));
+        let planned = get(kind).name("exempt").note("k8s.io/deprecated", "true");
+        world.send(&who, planned.note("k8s.io/removed-release", removed));
         world.send(&who, list(PODS).ns("old").first_list());
     });
 }

@@ -4,8 +4,8 @@ use super::{again_and_again, bad, cluster_with, some_namespace};
 use crate::scenarios::Scenario;
 use crate::scenarios::World;
 use crate::scenarios::api::{ACCESS_REVIEWS, CONFIG_MAPS, EVENTS, PODS, SECRETS};
-use crate::scenarios::ask::{create, get, list, path};
 use crate::scenarios::background::{self, Start, daemon_pod};
+use crate::scenarios::planned_request::{create, get, list, path};
 use crate::scenarios::world::{MINUTE, SECOND};
 
 pub fn all() -> Vec<Scenario> {
@@ -158,8 +158,8 @@ fn throttled(world: &mut World) {
     let mut number = 0;
     world.repeat(4 * MINUTE, move |world| {
         number += 1;
-        let ask = some_namespace(world, list, PODS).status(if number % 4 == 0 { 200 } else { 429 });
-        world.send(&who, ask);
+        let planned = some_namespace(world, list, PODS).status(if number % 4 == 0 { 200 } else { 429 });
+        world.send(&who, planned);
         (world.now < world.begin + 12 * MINUTE).then_some(SECOND)
     });
 }

@@ -4,10 +4,10 @@ use super::{bad, cluster_with};
 use crate::scenarios::Scenario;
 use crate::scenarios::World;
 use crate::scenarios::api::{CONFIG_MAPS, DEPLOYMENTS, NODES, PODS, SECRETS, SERVICES, STATEFUL_SETS};
-use crate::scenarios::ask::{list, watch};
 use crate::scenarios::background::{self, Start, daemon_pod};
 use crate::scenarios::identity::{Identity, Who};
 use crate::scenarios::informer::Informer;
+use crate::scenarios::planned_request::{list, watch};
 use crate::scenarios::world::{MINUTE, SECOND};
 
 pub fn all() -> Vec<Scenario> {
@@ -58,9 +58,14 @@ pub fn all() -> Vec<Scenario> {
     ]
 }
 
-fn open_for(world: &mut World, who: &Who, ask: crate::scenarios::ask::Ask, life: i64) {
-    let ask = ask.q("resourceVersion", (world.revision - 20).to_string()).q("watch", "true");
-    let open = world.open(who, ask.q("allowWatchBookmarks", "true"));
+fn open_for(
+    world: &mut World,
+    who: &Who,
+    planned: crate::scenarios::planned_request::PlannedRequest,
+    life: i64,
+) {
+    let planned = planned.q("resourceVersion", (world.revision - 20).to_string()).q("watch", "true");
+    let open = world.open(who, planned.q("allowWatchBookmarks", "true"));
     let who = who.clone();
     world.after(life, move |world| world.close(&who, open));
 }
@@ -82,8 +87,8 @@ fn watch_churn(world: &mut World) {
         "capi-controller/v0.4.2 (linux/amd64) kubernetes/$Format",
     );
     world.clock(SECOND, 10 * SECOND, move |world| {
-        let ask = watch(DEPLOYMENTS).q("timeoutSeconds", "10").q("timeout", "10s");
-        open_for(world, &who, ask, 10 * SECOND - SECOND / 100);
+        let planned = watch(DEPLOYMENTS).q("timeoutSeconds", "10").q("timeout", "10s");
+        open_for(world, &who, planned, 10 * SECOND - SECOND / 100);
     });
 }
 

@@ -6,7 +6,7 @@ use crate::scenarios::World;
 use crate::scenarios::api::{
     CERTIFICATES, CONFIG_MAPS, CRDS, DATABASES, DEPLOYMENTS, EVENTS, Kind, LEASES, PODS, namespaced,
 };
-use crate::scenarios::ask::{create, delete, get, patch, update};
+use crate::scenarios::planned_request::{create, delete, get, patch, update};
 use crate::scenarios::world::{MINUTE, SECOND};
 
 const POLICY_REPORTS: Kind = namespaced("wgpolicyk8s.io", "v1alpha2", "policyreports");

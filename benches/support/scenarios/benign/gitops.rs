@@ -9,9 +9,9 @@ use crate::scenarios::api::{
     KUSTOMIZATIONS, Kind, NAMESPACES, NODES, PODS, POLICIES, REPLICA_SETS, ROLE_BINDINGS, ROLES, SCALERS,
     SECRETS, SERVICE_ACCOUNTS, SERVICES, SLICES, STATEFUL_SETS, STORAGE_CLASSES,
 };
-use crate::scenarios::ask::{create, get, list, patch, path};
 use crate::scenarios::background::{Start, addon, begin, elect};
 use crate::scenarios::informer::Informer;
+use crate::scenarios::planned_request::{create, get, list, patch, path};
 use crate::scenarios::world::{MINUTE, SECOND};
 
 pub fn all() -> Vec<Scenario> {

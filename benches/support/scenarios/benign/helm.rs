@@ -7,8 +7,8 @@ use crate::scenarios::api::{
     CONFIG_MAPS, CRDS, DEPLOYMENTS, INGRESSES, REPLICA_SETS, ROLE_BINDINGS, ROLES, SECRETS, SERVICE_ACCOUNTS,
     SERVICES, STATEFUL_SETS,
 };
-use crate::scenarios::ask::{create, get, list, patch, path, update};
 use crate::scenarios::identity::{Who, person};
+use crate::scenarios::planned_request::{create, get, list, patch, path, update};
 use crate::scenarios::world::{MINUTE, SECOND};
 
 const AGENT: &str = "Helm/3.14.4";

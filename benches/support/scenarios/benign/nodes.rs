@@ -7,10 +7,10 @@ use super::{normal, scenario};
 use crate::scenarios::Scenario;
 use crate::scenarios::World;
 use crate::scenarios::api::{LEASES, NODES, PODS, SIGNING_REQUESTS};
-use crate::scenarios::ask::{create, delete, get, list, patch, update, watch};
 use crate::scenarios::cluster::{Workload, node};
 use crate::scenarios::identity::{self, Who, kubelet, person};
 use crate::scenarios::life::Life;
+use crate::scenarios::planned_request::{create, delete, get, list, patch, update, watch};
 use crate::scenarios::world::{MINUTE, SECOND};
 
 pub fn all() -> Vec<Scenario> {
@@ -165,13 +165,13 @@ fn certificates(world: &mut World) {
             let selected = format!("metadata.name={name}");
             world.send(&kubelet, create(SIGNING_REQUESTS).name(&*name));
             world.send(&kubelet, list(SIGNING_REQUESTS).q("fieldSelector", &*selected).first_list());
-            let ask = watch(SIGNING_REQUESTS)
+            let planned = watch(SIGNING_REQUESTS)
                 .q("fieldSelector", selected)
                 .q("resourceVersion", world.revision.to_string())
                 .q("timeout", "7m13s")
                 .q("timeoutSeconds", "433")
                 .q("watch", "true");
-            let open = world.open(&kubelet, ask);
+            let open = world.open(&kubelet, planned);
             world.after(SECOND, move |world| {
                 world.send(&approver, update(SIGNING_REQUESTS).name(&*name).sub("approval"));
                 world.send(&approver, update(SIGNING_REQUESTS).name(&*name).sub("status"));

@@ -7,11 +7,11 @@ use crate::scenarios::api::{
     CONFIG_MAPS, CRDS, DATABASES, DEPLOYMENTS, EVENTS, JOBS, Kind, LEASES, NAMESPACES, NODES, PODS, SECRETS,
     SERVICES, STATEFUL_SETS,
 };
-use crate::scenarios::ask::{create, get, patch, path, update};
 use crate::scenarios::background::{Start, addon_with_life, daemon_pod, elect_while};
 use crate::scenarios::identity::{Who, kubectl, person};
 use crate::scenarios::informer::Informer;
 use crate::scenarios::life::Life;
+use crate::scenarios::planned_request::{create, get, patch, path, update};
 use crate::scenarios::world::{MINUTE, SECOND};
 
 pub fn all() -> Vec<Scenario> {

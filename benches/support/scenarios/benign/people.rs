@@ -6,8 +6,8 @@ use crate::scenarios::World;
 use crate::scenarios::api::{
     CONFIG_MAPS, DEPLOYMENTS, EVENTS, JOBS, Kind, NODES, PODS, REPLICA_SETS, SERVICES, STATEFUL_SETS,
 };
-use crate::scenarios::ask::{get, list, patch, path};
 use crate::scenarios::identity::{Who, kubectl, person};
+use crate::scenarios::planned_request::{get, list, patch, path};
 use crate::scenarios::world::{MINUTE, SECOND};
 
 pub fn all() -> Vec<Scenario> {
@@ -34,10 +34,11 @@ fn admin_day(world: &mut World) {
         logs(world, &who);
         // kubectl get pods --watch: a LIST and a WATCH until the user stops it.
         world.after((3 + 2 * minute) * MINUTE, move |world| {
-            let collection = |ask: crate::scenarios::ask::Ask| ask.ns("payments");
+            let collection =
+                |planned: crate::scenarios::planned_request::PlannedRequest| planned.ns("payments");
             world.send(&who, collection(list(PODS)).q("limit", "500"));
-            let ask = collection(crate::scenarios::ask::watch(PODS)).q("watch", "true");
-            let open = world.open(&who, ask.q("resourceVersion", world.revision.to_string()));
+            let planned = collection(crate::scenarios::planned_request::watch(PODS)).q("watch", "true");
+            let open = world.open(&who, planned.q("resourceVersion", world.revision.to_string()));
             world.after(40 * SECOND, move |world| world.close(&who, open));
         });
     }
@@ -104,8 +105,8 @@ fn logs(world: &mut World, who: &Who) {
     world.every(6 * MINUTE, move |world| {
         let pod = format!("api-{}", world.rng.suffix(5));
         world.send(&who, get(PODS).ns("shop").name(&*pod));
-        let ask = get(PODS).ns("shop").name(&*pod).sub("log").q("container", "api").q("follow", "true");
-        let open = world.open(&who, ask);
+        let planned = get(PODS).ns("shop").name(&*pod).sub("log").q("container", "api").q("follow", "true");
+        let open = world.open(&who, planned);
         let who = who.clone();
         world.after(3 * MINUTE, move |world| world.close(&who, open));
     });

@@ -9,9 +9,9 @@ use crate::scenarios::api::{
     REPLICA_SETS, ROLE_BINDINGS, ROLES, SCALERS, SCHEDULES, SECRETS, SERVICE_ACCOUNTS, SERVICES,
     STATEFUL_SETS, VOLUMES,
 };
-use crate::scenarios::ask::{create, get, list, patch, path, update};
 use crate::scenarios::background::{Start, addon, begin};
 use crate::scenarios::informer::Informer;
+use crate::scenarios::planned_request::{create, get, list, patch, path, update};
 use crate::scenarios::world::{MINUTE, SECOND};
 
 pub fn all() -> Vec<Scenario> {
@@ -89,11 +89,11 @@ fn nightly_backup(world: &mut World) {
             for page in 0..3 {
                 let who = who.clone();
                 world.after(at, move |world| {
-                    let ask = list(kind).q("limit", "500");
+                    let planned = list(kind).q("limit", "500");
                     let token =
                         format!("eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6NDgwMDAwMDAsInN0YXJ0Ijoi{page}In0");
-                    let ask = if page == 0 { ask } else { ask.q("continue", token) };
-                    world.send(&who, ask.millis(220));
+                    let planned = if page == 0 { planned } else { planned.q("continue", token) };
+                    world.send(&who, planned.millis(220));
                 });
                 at += SECOND;
                 if kind != PODS && kind != SECRETS && kind != EVENTS {

@@ -7,8 +7,10 @@ use crate::scenarios::api::{
     CONFIG_MAPS, CRON_JOBS, DAEMON_SETS, DEPLOYMENTS, INGRESSES, JOBS, Kind, NAMESPACES, PODS, QUOTAS,
     REPLICA_SETS, ROLE_BINDINGS, SCALERS, SECRETS, SERVICE_ACCOUNTS, SERVICES, STATEFUL_SETS,
 };
-use crate::scenarios::ask::{create, delete, delete_collection, get, list, patch, path, update, watch};
 use crate::scenarios::identity::{kubectl, person};
+use crate::scenarios::planned_request::{
+    create, delete, delete_collection, get, list, patch, path, update, watch,
+};
 use crate::scenarios::world::{MINUTE, SECOND};
 
 pub fn all() -> Vec<Scenario> {
@@ -150,9 +152,9 @@ fn ci_namespaces(world: &mut World) {
             let apply = create(kind).ns(&*namespace).name(name);
             world.send(&runner, apply.q("fieldManager", "kubectl-client-side-apply"));
         }
-        for account in ["root-ca-cert-publisher", "service-account-controller"] {
-            let controller = world.cluster.controller(account);
-            let kind = if account.starts_with("root") { CONFIG_MAPS } else { SERVICE_ACCOUNTS };
+        for service_account in ["root-ca-cert-publisher", "service-account-controller"] {
+            let controller = world.cluster.controller(service_account);
+            let kind = if service_account.starts_with("root") { CONFIG_MAPS } else { SERVICE_ACCOUNTS };
             world.send(&controller, create(kind).ns(&*namespace).name("default"));
         }
         let sets = world.cluster.controller("replicaset-controller");
@@ -160,9 +162,9 @@ fn ci_namespaces(world: &mut World) {
         // kubectl rollout status: a LIST and a WATCH of one object.
         let selected = "metadata.name=app";
         world.send(&runner, list(DEPLOYMENTS).ns(&*namespace).q("fieldSelector", selected).first_list());
-        let ask = watch(DEPLOYMENTS).ns(&*namespace).q("fieldSelector", selected).q("watch", "true");
-        let ask = ask.q("resourceVersion", world.revision.to_string());
-        let open = world.open(&runner, ask);
+        let planned = watch(DEPLOYMENTS).ns(&*namespace).q("fieldSelector", selected).q("watch", "true");
+        let planned = planned.q("resourceVersion", world.revision.to_string());
+        let open = world.open(&runner, planned);
         world.after(14 * SECOND, move |world| {
             world.close(&runner, open);
             world.send(&runner, patch(NAMESPACES).name(&*namespace));

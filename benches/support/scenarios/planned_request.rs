@@ -4,7 +4,7 @@ use super::api::Kind;
 
 /// A request and its response.
 #[derive(Clone)]
-pub struct Ask {
+pub struct PlannedRequest {
     pub verb: &'static str,
     pub kind: Option<Kind>,
     /// The path of a request outside the API's resources.
@@ -21,8 +21,8 @@ pub struct Ask {
     pub annotations: Vec<(&'static str, String)>,
 }
 
-fn ask(verb: &'static str, kind: Kind) -> Ask {
-    Ask {
+fn planned(verb: &'static str, kind: Kind) -> PlannedRequest {
+    PlannedRequest {
         verb,
         kind: Some(kind),
         path: String::new(),
@@ -38,43 +38,43 @@ fn ask(verb: &'static str, kind: Kind) -> Ask {
 }
 
 /// A GET outside the API's resources; the path may have a query.
-pub fn path(path: impl Into<String>) -> Ask {
-    Ask { kind: None, path: path.into(), ..ask("get", super::api::PODS) }
+pub fn path(path: impl Into<String>) -> PlannedRequest {
+    PlannedRequest { kind: None, path: path.into(), ..planned("get", super::api::PODS) }
 }
 
-pub fn get(kind: Kind) -> Ask {
-    ask("get", kind)
+pub fn get(kind: Kind) -> PlannedRequest {
+    planned("get", kind)
 }
 
-pub fn list(kind: Kind) -> Ask {
-    ask("list", kind)
+pub fn list(kind: Kind) -> PlannedRequest {
+    planned("list", kind)
 }
 
-pub fn watch(kind: Kind) -> Ask {
-    ask("watch", kind)
+pub fn watch(kind: Kind) -> PlannedRequest {
+    planned("watch", kind)
 }
 
-pub fn create(kind: Kind) -> Ask {
-    Ask { status: 201, name_in_body: true, ..ask("create", kind) }
+pub fn create(kind: Kind) -> PlannedRequest {
+    PlannedRequest { status: 201, name_in_body: true, ..planned("create", kind) }
 }
 
-pub fn update(kind: Kind) -> Ask {
-    ask("update", kind)
+pub fn update(kind: Kind) -> PlannedRequest {
+    planned("update", kind)
 }
 
-pub fn patch(kind: Kind) -> Ask {
-    ask("patch", kind)
+pub fn patch(kind: Kind) -> PlannedRequest {
+    planned("patch", kind)
 }
 
-pub fn delete(kind: Kind) -> Ask {
-    ask("delete", kind)
+pub fn delete(kind: Kind) -> PlannedRequest {
+    planned("delete", kind)
 }
 
-pub fn delete_collection(kind: Kind) -> Ask {
-    ask("deletecollection", kind)
+pub fn delete_collection(kind: Kind) -> PlannedRequest {
+    planned("deletecollection", kind)
 }
 
-impl Ask {
+impl PlannedRequest {
     pub fn ns(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = namespace.into();
         self

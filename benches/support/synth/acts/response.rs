@@ -5,7 +5,7 @@ use super::super::event::{Failure, Request, Stages};
 use super::super::rng::Rng;
 
 /// Adds the response to a request.
-pub fn answer(client: &Client, request: &mut Request, revision: u64, rng: &mut Rng) {
+pub fn set_response(client: &Client, request: &mut Request, revision: u64, rng: &mut Rng) {
     if matches!(request.stages, Stages::Two) {
         request.micros = duration(request.verb, rng);
     }
