@@ -12,7 +12,7 @@ pub fn quoted(text: &str) -> String {
         return text.to_owned();
     }
     if text.contains(char::is_control) {
-        // Every quote inside the text is an octal escape. So even a shell without $'…' reads one word.
+        // Each single quote in the text becomes an octal escape. So even a shell without `$'…'` reads one word.
         let mut word = String::from("$'");
         for c in text.chars() {
             if matches!(c, '\'' | '\\') || c.is_control() {

@@ -68,7 +68,8 @@ impl Anonymizer {
         if value.is_empty() || matches!(value, "." | "..") || public::is_field_value(value) {
             return value.to_owned();
         }
-        // An object's name cannot contain these characters. So the server ignores the name in the selector.
+        // An object's name cannot contain `/` or `%`, so the server ignores such a name in the selector. The result
+        // contains a `/`, so the server ignores it, too.
         match value {
             value if value.contains(['/', '%']) => format!("{}/x", self.word(value)),
             value if is_pod => self.pod(value),

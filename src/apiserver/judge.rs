@@ -259,7 +259,8 @@ pub fn across_versions(server: &Server, shape: &RequestShape<&str>) -> Vec<Versi
     across_versions_with(server, shape, |_, _| ()).into_iter().map(|(range, ())| range).collect()
 }
 
-/// As [`across_versions`], with a detail for each range. Releases with different details are in different ranges.
+/// Like [`across_versions`], but also computes a detail for each range. Releases with different details are in
+/// different ranges.
 #[must_use]
 pub fn across_versions_with<T: PartialEq>(
     server: &Server,

@@ -153,8 +153,8 @@ fn since_1_33(server: &Server, options: &Options) -> Verdict {
     from_cache(options)
 }
 
-/// Whether resourceVersion means exactly that revision: the LIST has a limit and no resourceVersionMatch. Upstream
-/// calls it "legacy exact".
+/// Whether the server reads exactly the revision in resourceVersion, because the LIST has a limit and no
+/// resourceVersionMatch. Upstream calls this "legacy exact".
 fn means_exact(options: &Options) -> bool {
     options.limit.is_page()
         && options.resource_version_match == ResourceVersionMatch::Unset

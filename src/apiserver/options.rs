@@ -315,7 +315,7 @@ impl ResourceVersion {
         match text {
             "" => Self::Unset,
             "0" => Self::Zero,
-            // Go's ParseUint takes no sign.
+            // Go's `ParseUint` does not accept a sign.
             _ if text.starts_with('+') => Self::Garbage,
             _ => match text.parse::<u64>() {
                 Ok(0) => Self::ZeroAlias,

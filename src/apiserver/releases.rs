@@ -1,4 +1,4 @@
-//! Sets of Kubernetes releases. Facts in a log show in which set the release of the server is.
+//! Sets of Kubernetes releases. Facts in a log show which set contains the server's release.
 //!
 //! Sources: <https://kubernetes.io/releases/version-skew-policy/>,
 //! <https://kubernetes.io/docs/reference/using-api/deprecation-guide/>, the release notes of 1.19 to 1.36, and

@@ -119,7 +119,7 @@ impl<'a> RequestShape<&'a str> {
         Self::in_namespace(method, path, options).0
     }
 
-    /// As [`Self::new`], and also returns the namespace in the path, or an empty string.
+    /// Like [`Self::new`], but also returns the namespace in the path, or an empty string.
     #[must_use]
     pub fn in_namespace(method: Method, path: &'a str, options: &ListOptions<'_>) -> (Self, &'a str) {
         let double_slash = path.starts_with("//");
@@ -243,7 +243,8 @@ impl<S> RequestShape<S> {
     }
 }
 
-/// Whether the server treats a request as long-running. That depends on the verb, or on the subresource in any group.
+/// Whether the server treats a request as long-running. The verb or the subresource decides this. The API group does
+/// not matter.
 ///
 /// Source: kubernetes `cmd/kube-apiserver` `BasicLongRunningRequestCheck(watch, proxy; attach, exec, proxy, log,
 /// portforward)`.

@@ -70,7 +70,7 @@ const CLUSTER_SCOPED: [&str; 35] = [
 
 /// The name of the overflow resource, which counts several resources.
 pub const OTHER: &str = "(other resources)";
-/// As [`OTHER`], for resources without a watch cache. Reports show it as [`OTHER`].
+/// Like [`OTHER`], but for resources without a watch cache. Reports show it as [`OTHER`].
 pub const OTHER_UNCACHED: &str = "(other uncached resources)";
 /// The API group of the overflow resource for resources that an aggregated API server serves.
 pub const AGGREGATED_GROUP: &str = "(aggregated groups)";

@@ -40,8 +40,8 @@ impl Server {
 
     /// Whether the server can serve a consistent read from its watch cache.
     ///
-    /// Source: `ShouldDelegateConsistentRead` in k8s.io/apiserver `pkg/storage/cacher/cacher.go`. As an alpha feature
-    /// (1.28 to 1.30) it did not check etcd's version.
+    /// Source: `ShouldDelegateConsistentRead` in k8s.io/apiserver `pkg/storage/cacher/cacher.go`. While this feature
+    /// was alpha (1.28 to 1.30), the server did not check etcd's version.
     #[must_use]
     pub fn consistent_reads_from_cache(&self) -> bool {
         self.enabled(Gate::ConsistentListFromCache)

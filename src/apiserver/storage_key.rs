@@ -79,7 +79,7 @@ const BUILT_IN: [(&str, &str, &str); 61] = [
     ("storageversionmigrations", "", "storagemigration.k8s.io"),
 ];
 
-/// As [`BUILT_IN`], for keys below OpenShift's root.
+/// Like [`BUILT_IN`], but for keys below OpenShift's root.
 ///
 /// Source: openshift/origin `pkg/cmd/openshift-apiserver/openshiftapiserver/rest.go:specialDefaultResourcePrefixes`,
 /// openshift/oauth-apiserver `pkg/cmd/oauth-apiserver/server.go`. All other resources use their plural as prefix.
@@ -111,7 +111,7 @@ const OPENSHIFT: [(&str, &str, &str); 21] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StorageKey<'a> {
     /// The resource's name in reports, such as `pods` or `deployments.apps`. For keys outside of the API (`ranges`,
-    /// `masterleases`, `health`), the first segment. It can be empty.
+    /// `masterleases`, `health`), this is the first segment. It can be empty.
     pub resource: Cow<'a, str>,
     /// The rest of the key: a namespace and a name, or a part of them. `None` if the key ends with the resource.
     pub rest: Option<&'a str>,

@@ -45,7 +45,7 @@ impl RankedCount {
         Ok(Some(Self { by, format, to }))
     }
 
-    /// Writes the count. The ledger must have been counted by this property.
+    /// Writes the count. The run that counted the ledger must have `Settings::by` set to this property.
     pub(super) fn write(&self, ledger: Ledger, top: usize) -> anyhow::Result<Ranked> {
         let by = match self.by {
             ByArg::Verb => "verb",

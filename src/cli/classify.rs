@@ -15,7 +15,8 @@ use crate::requests::contract::{self, Readable};
 
 /// The maximum length of a line of `--stdin`, in bytes: about a hundred times the longest URI that a server accepts.
 const LONGEST_LINE: u64 = 1 << 20;
-/// For a longer line, kubetoll searches this many bytes for its end.
+/// The maximum number of further bytes to search for the end of a line longer than `LONGEST_LINE`. If the line does
+/// not end there, reading stops with an error.
 const LONGEST_SKIPPED: u64 = 64 << 20;
 
 pub(super) fn run(args: &ClassifyArgs) -> anyhow::Result<u8> {
@@ -41,7 +42,7 @@ pub(super) fn run(args: &ClassifyArgs) -> anyhow::Result<u8> {
                 let output = contract::classify_line(&server, line.strip_suffix(b"\n").unwrap_or(&line));
                 writeln!(out, "{}", safe_json(&output))?;
                 line.clear();
-                // The buffer is empty. The sender may wait for this output before it sends the next line.
+                // If the buffer is empty, the sender may wait for this output before it sends the next line.
                 if lines.buffer().is_empty() {
                     out.flush()?;
                 }
@@ -100,7 +101,7 @@ struct TypedRequests {
     requests: Vec<(String, String)>,
     /// Notes on the requests.
     notes: Vec<String>,
-    /// The requests come from a kubectl command, so the output must show them.
+    /// Whether the requests come from a kubectl command. If so, the output must show them.
     is_kubectl: bool,
 }
 

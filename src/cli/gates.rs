@@ -17,7 +17,7 @@ pub(super) struct RemainingRequests {
     pub(super) requests: u64,
     /// Events that the filters left out.
     pub(super) filtered: u64,
-    /// The log has only RequestReceived events.
+    /// Whether the log has only RequestReceived events.
     pub(super) received_only: bool,
 }
 

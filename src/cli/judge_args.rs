@@ -65,7 +65,7 @@ pub(super) struct JudgeArgs {
     /// The input format, such as `audit`, `cri` or `http-log`. Default: kubetoll detects the format of each record.
     #[arg(long, value_name = "NAME", help_heading = "Reading")]
     pub input_format: Option<InputFormat>,
-    /// How to find duplicate events: `auto` in bounded memory, `exact` among all events.
+    /// How to find duplicate events: `auto` uses bounded memory, and `exact` finds all duplicates.
     #[arg(long, value_enum, default_value_t = DedupArg::Auto, help_heading = "Reading")]
     pub dedup: DedupArg,
     /// Do not look for patterns over time. This saves memory, but rules then find no polling, herds, repeated LISTs

@@ -9,8 +9,8 @@ use super::args::JudgeArgs;
 
 /// The most memory that a thread uses, in bytes: blocks, and the texts in them. docs/inputs.md shows this number.
 const THREAD: u64 = 64 << 20;
-/// The most memory that the longest line uses, as a multiple of its length. The line takes its length. Its text takes
-/// up to three bytes for each byte of the line. Only one line longer than 8 MiB is in memory at a time.
+/// The most memory that the longest line uses, as a multiple of its length. It is one byte for each byte of the line,
+/// plus up to three bytes for the text in it. Only one line longer than 8 MiB is in memory at a time.
 const LINE: u64 = 4;
 
 /// The default of `--max-line`, in MiB.

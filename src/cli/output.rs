@@ -84,7 +84,7 @@ fn unwritable(path: &Path) -> String {
     format!("{}: can't be written", path.display())
 }
 
-/// The width of the terminal or from `COLUMNS`, else a default that suits most outputs.
+/// The width of the terminal. If it is unknown, the value of `COLUMNS`, else a default that suits most outputs.
 pub(super) fn width() -> usize {
     let columns = || std::env::var("COLUMNS").ok()?.parse().ok();
     let terminal = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));

@@ -76,7 +76,7 @@ fn path_with_extension(
     extension: &str,
     extensions: &[&str],
 ) -> Result<PathBuf, String> {
-    // The advice of `parse` names flags of `scan`.
+    // The error of `parse` advises flags of `scan`, so it is replaced.
     let path = parse(text).map_err(|_| {
         format!(
             "-o takes a file; this command writes {format_name}; use -o FILE.{extension}; for a file of this name write -o ./{text}"

@@ -89,8 +89,9 @@ impl<'a> InventoryReader<'a> {
     }
 }
 
-/// Returns the column separator, or `None` if the text is not CSV. In CSV, the first line that is not a comment has a
-/// comma, a semicolon or a tab, and does not look like YAML. Spreadsheets write semicolons or tabs.
+/// Returns the column separator, or `None` if the text is not CSV. The first line that is not a comment decides. In
+/// CSV, this line has a comma, a semicolon or a tab, and does not look like YAML. Spreadsheets write semicolons or
+/// tabs.
 pub(super) fn separator(text: &str) -> Option<char> {
     let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'))?;
     let is_yaml = first.contains(": ") || first.starts_with(['{', '[', '-']);

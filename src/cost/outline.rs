@@ -8,7 +8,8 @@ use crate::apiserver::resources::is_connection;
 use crate::apiserver::{LimitVerdict, Reason, RequestShape, ServedFrom, Server, Target, Verdict};
 use crate::k8s::{Scope, Verb};
 
-/// The text for the number of reads from etcd for a page with a selector. [`RANGE_READS_NOTE`] explains the text.
+/// The text for a page with a selector, because the number of reads from etcd is unknown. [`RANGE_READS_NOTE`]
+/// explains the text.
 const RANGE_READS: &str = "n range reads";
 /// The explanation of "n range reads".
 pub const RANGE_READS_NOTE: &str = "n range reads: etcd knows no selectors. The server reads page after page until \

@@ -1,10 +1,10 @@
 //! The cost of one request: the work of etcd and the apiserver, and the objects that the client can receive.
 //!
-//! The verdict shows where a request is served from. Sources for the rest are k8s.io/apiserver
+//! The verdict shows where a request is served from. The amounts follow from k8s.io/apiserver
 //! `pkg/storage/etcd3/store.go:GetList` and `pkg/storage/cacher/cacher.go:GetList`. Without a limit, the server reads
-//! one range with the whole prefix. With a limit and a selector, it reads pages of doubling size. Measured on 1.25 to
-//! 1.36 with the server's counters of fetched objects. `tests/cost_measured.rs` compares the costs of this file with
-//! these measurements.
+//! one range with the whole prefix. With a limit and a selector, it reads pages of doubling size. The project
+//! measured this on 1.25 to 1.36 with the server's counters of fetched objects. `tests/cost_measured.rs` compares the
+//! costs of this file with these measurements.
 
 use super::inventory::Inventory;
 use crate::apiserver::options::{Limit, Narrows, Options, Page, PageSize, ResourceVersion, Single};
@@ -85,7 +85,7 @@ pub struct Work {
 impl Work {
     const NONE: Self = Self::all(Amount::NONE);
 
-    /// Converts the cost to that of one LIST of a herd.
+    /// Returns this cost as the cost of one LIST of a herd.
     #[must_use]
     pub fn list_cost(&self) -> ListCost {
         ListCost {

@@ -10,8 +10,8 @@ use crate::input::Framing;
 const MAX_LINE_SEARCH: usize = 4 << 20;
 /// The maximum number of bytes that are searched for array elements in a text without a line feed.
 const MAX_ARRAY_SEARCH: usize = 1 << 20;
-/// The number of lines that are checked to detect pretty-printed JSON. There must be more than `PRETTY_MIN_RATIO`
-/// lines that look like JSON for each line that does not.
+/// The number of lines that are checked to detect pretty-printed JSON. The lines that look like JSON must be more
+/// than `PRETTY_MIN_RATIO` times the other lines.
 const PRETTY_LINES: usize = 32;
 const PRETTY_MIN_RATIO: usize = 4;
 
@@ -49,8 +49,8 @@ fn lines() -> Framing {
     Framing::Joined(may_cut)
 }
 
-/// Whether one of the text's lines is a complete JSON object. No line is one if documents span several lines,
-/// or follow each other without line feeds.
+/// Whether one of the text's lines is a complete JSON object. This is false if documents span several lines, or
+/// follow each other without line feeds.
 fn has_complete_line(text: &[u8]) -> bool {
     text.split(|byte| *byte == b'\n').filter(|line| line.starts_with(b"{")).take(64).any(|line| {
         let Ok(line) = std::str::from_utf8(line) else { return true };
@@ -82,7 +82,7 @@ fn begins_with_key(text: &[u8]) -> bool {
     key.is_some_and(|rest| rest.trim_ascii_start().starts_with(b":"))
 }
 
-/// Whether a text with a damaged start continues as JSON that is not one document per line. Such a text is
+/// Whether a text is JSON with a damaged start, and does not have one document per line. Such a text is
 /// pretty-printed, or it is one line that is longer than the lines of any other format.
 fn is_json_with_damaged_start(text: &[u8]) -> bool {
     let Some(feed) = memchr::memchr(b'\n', text) else {
@@ -108,7 +108,8 @@ fn may_cut(before: &[u8], after: &[u8]) -> bool {
     !ends_unfinished(body) && !is_second(last, after)
 }
 
-/// Whether the next line is the second access line of the same request. Recorded servers of 1.25 to 1.33 write two.
+/// Whether the next line is the second access line of the same request. Recorded servers of 1.25 to 1.33 write two
+/// access lines for each request.
 fn is_second(last: &[u8], after: &[u8]) -> bool {
     let Some(id) = klog::audit_id(last) else { return false };
     match memchr::memchr(b'\n', after) {

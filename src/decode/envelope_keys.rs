@@ -10,7 +10,8 @@ use crate::k8s::timestamp;
 
 macro_rules! envelope_keys {
     ($($field:ident = $key:literal),* $(,)?) => {
-        /// The values of these keys in a JSON object. The last value of a repeated key counts.
+        /// The raw values of the keys that identify envelopes, from one JSON object. The last value of a repeated key
+        /// counts.
         #[derive(Debug, Default)]
         pub struct EnvelopeKeys<'a> {
             $(pub $field: Option<&'a RawValue>,)*
@@ -106,7 +107,7 @@ pub fn timestamp_micros(text: &str) -> Option<i64> {
     })
 }
 
-/// Parses seconds since 1970 with a fraction, zap's default format, into microseconds.
+/// Parses a number of seconds since 1970, with a fraction, into microseconds. zap writes this format by default.
 fn seconds(text: &str) -> Option<i64> {
     let (integer, fraction) = text.split_once('.')?;
     let are_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

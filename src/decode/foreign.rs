@@ -23,8 +23,8 @@ pub enum Foreign {
     Start,
     /// A line in which etcd states its version.
     EtcdStart,
-    /// A part of a line before its last part. The last part counts for the whole line. Also a line that continues the
-    /// line before it.
+    /// Any part of a line except the last one. The last part counts as the whole line. This kind is also for a line
+    /// that continues the line before it.
     Part,
 }
 

@@ -155,7 +155,7 @@ fn inside_block(source: &str, start: FilePosition, text: &str, offset: usize) ->
             return Some(FilePosition { line: number, column: across as u64 });
         }
         done += content.len();
-        // In a folded scalar, a line end and the empty line after it are a single line feed of the text.
+        // In a folded scalar, a line end and the empty line after it become one line feed in the text.
         let is_parted = !content.is_empty() || rest.starts_with('\n');
         done += usize::from(is_parted && done < text.len());
     }

@@ -22,7 +22,8 @@ const READ_SIZE: usize = 256 << 10;
 const DETECT_LIMIT: usize = 4 << 20;
 /// At most this many line ends are tried as the end of a block. The last line end is tried first.
 const MAX_CUTS_TRIED: usize = 256;
-/// Related lines of more bytes than this may be in different blocks. In a damaged file, related lines may never end.
+/// Related lines must be in the same block only up to this total size in bytes. Without a limit, the related lines of
+/// a damaged file might never end.
 const MAX_RELATED: usize = 4 << 20;
 
 /// Cuts a stream into blocks. It skips records longer than the cap, and never holds a whole one in memory.
@@ -72,8 +73,8 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
         Self { long, ..self }
     }
 
-    /// Sets the size of blocks in bytes. The records depend on it in only two ways. The framing is detected from the
-    /// bytes of the first block, and a damaged compressed stream may yield fewer bytes.
+    /// Sets the size of blocks in bytes. The records depend on the block size in only two ways. The framing is
+    /// detected from the bytes of the first block, and a damaged compressed stream may yield fewer bytes.
     #[must_use]
     pub fn with_block_size(self, block_size: usize) -> Self {
         Self { block_size, ..self }

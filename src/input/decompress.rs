@@ -1,5 +1,5 @@
-//! Decompresses every byte before damage. The readers of flate2 and zstd lose bytes there: a call that finds damage
-//! returns none of its bytes.
+//! Decompresses every byte before damage. The readers of flate2 and zstd lose some of these bytes. If a call finds
+//! damage, the call returns none of its bytes.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 
@@ -75,8 +75,9 @@ impl Decompressor for Zstd {
         if is_first && let Err(error) = self.decoder.reinit() {
             return DecompressStep { read: 0, written: 0, ends: Err(error) };
         }
-        // Passes one block, but not the header of the next block, which `wanted` includes. On an error, zstd does not
-        // say how much it wrote. So valid output and an error must not come from the same call.
+        // Passes only one block to zstd. `wanted` also counts the header of the next block, so its length is
+        // subtracted. On an error, zstd does not say how much it wrote. So valid output and an error must not come
+        // from the same call.
         let most = self.wanted.saturating_sub(ZSTD_BLOCK_HEADER).max(1);
         let mut input = InBuffer::around(&input[..most.min(input.len())]);
         let mut output = OutBuffer::around(output);

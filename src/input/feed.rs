@@ -101,7 +101,8 @@ impl<'a, T: Fn(&[u8]) -> Framing + Clone + Send + 'static> Feed<'a, T> {
         loop {
             let still_opening = self.opening.load(Ordering::Acquire) > 0;
             let others = (1..self.slots.len()).map(|other| (worker + other) % self.slots.len());
-            // Waits for a source in use only if no other source has a block.
+            // If a source is in use by another worker, tries the other sources first. Waits only if none of them has
+            // a block.
             let (mut busy, mut is_filled) = (None, false);
             for other in others {
                 match self.slots[other].try_lock() {

@@ -19,7 +19,6 @@ enum Container {
     Array,
 }
 
-/// The state of the scanner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ScanState {
     /// Between records.
@@ -354,8 +353,8 @@ const LOOKAHEAD: usize = SPACES + 4;
 const SPACES: usize = 4;
 
 /// Finds the start of a document or element in damaged text. `text` ends before a brace. `next` is the first byte
-/// after the brace and its spaces. A string that contains JSON starts at the quote before the brace. Any other value
-/// starts at the brace.
+/// after the brace that is not a space. A string that contains JSON starts at the quote before the brace. Any other
+/// value starts at the brace.
 fn start_after(text: &[u8], next: u8) -> Option<usize> {
     let is_separated = |text: &[u8], end: &[u8]| {
         let trim = |text: &'_ [u8]| {

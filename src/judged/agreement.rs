@@ -3,9 +3,9 @@
 //! Source: k8s.io/apiserver `pkg/storage/etcd3/latency_tracker.go` tracks every KV call of a request. From 1.30 on,
 //! `store.go:decodeListItem` tracks the objects that etcd returned to a LIST.
 //!
-//! The following was measured. A LIST has the annotation `etcd` exactly if the server called etcd. The revision check
-//! of a consistent read is such a call. A LIST has `decode-response-object` exactly if objects came from etcd. For
-//! writes and watches, the annotations prove nothing.
+//! Measurements on servers showed the following. A LIST has the annotation `etcd` if and only if the server called
+//! etcd. The revision check of a consistent read is such a call. A LIST has `decode-response-object` if and only if
+//! objects came from etcd. For writes and watches, the annotations prove nothing.
 
 use crate::apiserver::{ServedFrom, Verdict};
 use crate::k8s::{KubeVersion, Verb};

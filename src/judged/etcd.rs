@@ -28,7 +28,7 @@ pub(super) fn match_slow_reads<'a>(
     matched
 }
 
-/// The LISTs that may have read a collection from etcd, one by one. They come from instances with a history, and
+/// Iterates over the LISTs that may have read a collection from etcd. They come from instances with a history, and
 /// from the costliest requests of each row.
 fn running_lists(clients: &[ClientSummary]) -> impl Iterator<Item = RunningList<'_>> {
     let rows = clients.iter().enumerate().flat_map(|(index, client)| {

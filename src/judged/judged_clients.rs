@@ -327,7 +327,8 @@ impl JudgedClients {
         product_row.agreement = agreement;
         let (certainty, long_running) = (shape_summary.certainty, shape_summary.long_running);
         let own = shapes.entry(key).or_insert(shape_summary);
-        // A shape can have both refused requests, which are not long-running, and requests that are.
+        // Refused requests are not long-running. But a shape with refused requests can also have long-running
+        // requests.
         own.long_running |= long_running;
         own.agreement.merge(agreement);
         own.certainty = own.certainty.max(certainty);

@@ -19,7 +19,8 @@ pub struct ShapeKey {
     pub subresource: Option<Arc<str>>,
     /// The scope of the request path.
     pub scope: Option<Scope>,
-    /// The list options, by kind of value.
+    /// The list options as a query string. Placeholders such as `…` and `N` replace values that differ between
+    /// requests.
     pub parameters: Arc<str>,
     /// The list options that clients likely meant with misspelled query keys, which the server ignores.
     pub misspelled: Vec<String>,
@@ -84,22 +85,22 @@ impl ShapeKey {
         }
     }
 
-    /// Whether such requests are read from etcd. If `served_from` is `depends`, whether most such requests are read
-    /// from etcd.
+    /// Whether such requests read from etcd. If `served_from` is `depends`, whether most such requests read from
+    /// etcd.
     #[must_use]
     pub fn is_from_etcd(&self) -> bool {
         self.likely.unwrap_or(self.served_from) == ServedFrom::Etcd
     }
 
-    /// Whether such requests count as reads from etcd. LISTs and GETs that are read from etcd count, with any
-    /// response status. A request that the server refuses before it calls etcd does not count. A WATCH never counts,
-    /// even if it reads from etcd.
+    /// Whether such requests count as reads from etcd. LISTs and GETs that read from etcd count, with any response
+    /// status. A request that the server refuses before it calls etcd does not count. A WATCH never counts, even if
+    /// it reads from etcd.
     #[must_use]
     pub fn reads_etcd(&self) -> bool {
         self.is_from_etcd() && matches!(self.verb, Some(Verb::List | Verb::Get))
     }
 
-    /// Whether such requests are worth showing. They are read from etcd, or the server ignored their limit or a
+    /// Whether such requests are worth showing. They read from etcd, or the server ignored their limit or a
     /// parameter.
     #[must_use]
     pub fn is_costly(&self) -> bool {

@@ -1,7 +1,7 @@
 //! Load: the one measure that ranks clients, request shapes and findings.
 //!
-//! With an inventory, load is the number of objects that the apiserver handles, plus one for each write. Handled
-//! objects are read from etcd or filtered from the watch cache.
+//! With an inventory, load is the number of objects that the apiserver handles, plus one for each write. The
+//! apiserver handles the objects that it reads from etcd, and those that it scans in the watch cache.
 //!
 //! Without an inventory, load is the time that the server takes for requests. That time excludes watches and other
 //! long-running requests. It also excludes time in queues of API Priority and Fairness, if the log shows that time. A

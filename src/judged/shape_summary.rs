@@ -21,9 +21,9 @@ pub struct ShapeSummary {
     /// differ.
     pub request_shape: Option<Arc<RequestShape<CompactString>>>,
     pub verdict: Option<Verdict>,
-    /// The lowest certainty of the rows that have requests. If no row has requests, the lowest certainty of all rows.
-    /// The first field is true if a row has requests. A merge takes the maximum of these pairs, so the order of the
-    /// rows does not matter.
+    /// The first field is true if a row has requests. The second field is the lowest certainty of the rows that have
+    /// requests. If no row has requests, it is the lowest certainty of all rows. A merge takes the maximum of these
+    /// pairs, so the order of the rows does not matter.
     pub(super) certainty: (bool, Certainty),
     /// True if the durations are lifetimes of watches or connections.
     pub long_running: bool,
@@ -32,7 +32,7 @@ pub struct ShapeSummary {
     /// The cost of the most expensive request. `None` without an inventory.
     pub work: Option<Box<Work>>,
     /// The counts by product, sorted by name. Most shapes have one product. A `BTreeMap` would allocate memory for
-    /// eleven.
+    /// eleven products.
     pub rows: Vec<ProductRow>,
 }
 

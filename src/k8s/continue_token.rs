@@ -18,7 +18,7 @@ pub enum ContinueToken {
     /// The server reads the page at the same revision as the pages before it.
     AtRevision(i64),
     /// The revision of the earlier pages was compacted. So the server returned 410 and a token with a negative
-    /// revision. With it, the server reads the rest at the newest revision.
+    /// revision. With this token, the server reads the rest at the newest revision.
     Inconsistent,
     /// The server cannot decode the token and returns 400.
     Invalid,

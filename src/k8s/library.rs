@@ -150,7 +150,7 @@ impl Library {
         }
     }
 
-    /// As [`Library::from_product`], for a full user agent.
+    /// Like [`Library::from_product`], but finds the product in the user agent first.
     #[must_use]
     pub fn from_user_agent(user_agent: &str) -> Self {
         Self::from_product(AgentProduct::from_user_agent(user_agent).name, user_agent)

@@ -52,7 +52,8 @@ const MIN_JSON: usize = 24;
 const MIN_BASE64: usize = 32;
 /// The minimum number of hexadecimal digits that are masked in a parameter's value.
 const MIN_HEX: usize = 40;
-/// If a password in a URL contains `/`, `?` or `#`, the `@` after it must be within this many bytes.
+/// In bytes. A password in a URL may contain `/`, `?` or `#`. Then the `@` after the password must be within this
+/// many bytes.
 const MAX_USER: usize = 1_024;
 /// The maximum number of levels of percent-escapes that are decoded to find a secret.
 const MAX_NESTED: usize = 3;

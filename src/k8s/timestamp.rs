@@ -15,8 +15,8 @@ pub fn parse_micros(text: &str) -> Option<i64> {
         .filter(|micros| YEARS_0_TO_9999.contains(micros))
 }
 
-/// As [`parse_micros`], but also accepts a zone without a colon (`+0100`, from zap and journald). A timestamp without
-/// a zone is UTC.
+/// Like [`parse_micros`], but also accepts a zone without a colon (`+0100`, from zap and journald). A timestamp
+/// without a zone is UTC.
 #[must_use]
 pub fn parse_any_zone(text: &str) -> Option<i64> {
     parse_micros(text)
@@ -36,7 +36,8 @@ pub fn format_micros(micros: i64) -> String {
     with_micros(micros, str::to_owned)
 }
 
-/// As [`format_micros`], without an allocation. A report formats tens of thousands of timestamps.
+/// Like [`format_micros`], but passes the text to `show`. This avoids an allocation. A report formats tens of
+/// thousands of timestamps.
 pub fn with_micros<T>(micros: i64, show: impl FnOnce(&str) -> T) -> T {
     let by_chrono = || {
         let at = DateTime::from_timestamp_micros(micros);
@@ -96,7 +97,7 @@ pub fn format_minute(micros: i64) -> String {
     with_minute(micros, str::to_owned)
 }
 
-/// As [`format_minute`], without an allocation.
+/// Like [`format_minute`], but passes the text to `show`. This avoids an allocation.
 pub fn with_minute<T>(micros: i64, show: impl FnOnce(&str) -> T) -> T {
     let start = micros.div_euclid(60_000_000) * 60;
     let by_chrono = || {
@@ -122,7 +123,7 @@ pub struct RecentMinute {
     start: i64,
 }
 
-/// The length of a `metav1.MicroTime`, and of its part before the seconds.
+/// The length of a `metav1.MicroTime`, in bytes. The next constant is the length of its part before the seconds.
 const LENGTH: usize = 27;
 const MINUTE_LENGTH: usize = 17;
 
@@ -134,7 +135,7 @@ impl Default for RecentMinute {
 }
 
 impl RecentMinute {
-    /// As the function [`parse_micros`].
+    /// Returns the same result as the function [`parse_micros`].
     #[must_use]
     pub fn parse_micros(&mut self, text: &str) -> Option<i64> {
         if let Some(([minute @ .., s0, s1, b'.', f0, f1, f2, f3, f4, f5, b'Z'], [])) =

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A Kubernetes verb. For a path without a resource, the HTTP method. `Other` is any unknown verb or method.
+/// A Kubernetes verb. For a path without a resource, this is the HTTP method. `Other` is any unknown verb or method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Verb {
     Get,

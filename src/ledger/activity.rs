@@ -12,7 +12,8 @@ pub struct Activity {
     /// Key: minutes since 1970, divided by 64. Value: one bit for each minute with events. Above [`MAX_WORDS`], the
     /// latest words are dropped.
     words: BTreeMap<u32, u64>,
-    /// The minute of the last event. The next event is mostly in the same minute, which needs no lookup in `words`.
+    /// The minute of the last event. The next event usually belongs to the same minute. Then no lookup in `words` is
+    /// needed.
     last: Option<u32>,
 }
 

@@ -8,8 +8,8 @@ use super::{BoundedMap, Merge};
 use crate::decode::klog::Apf;
 use crate::k8s::text::prefix;
 
-/// The maximum number of pairs of priority level and flow schema for each row. The cluster's configuration sets these
-/// names. Most rows have one pair.
+/// The maximum number of pairs of priority level and flow schema for each row. The cluster's configuration defines
+/// the priority levels and flow schemas. Most rows have one pair.
 const MAX_FLOWS: usize = 8;
 /// Length limit of an API object's name, in bytes.
 const MAX_NAME: usize = 253;
@@ -42,8 +42,8 @@ impl Equivalent<FlowKey> for FlowRef<'_> {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FlowLoad {
     pub requests: u64,
-    /// The sum of seats over the requests. A request occupies one number of seats during execution, and another one
-    /// after it. The larger number counts.
+    /// The sum of seats over the requests. A request can occupy different numbers of seats during and after its
+    /// execution. The larger number counts.
     pub seats: u64,
     /// The largest number of seats of one request.
     pub max_seats: u64,

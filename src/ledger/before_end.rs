@@ -14,8 +14,8 @@ use crate::requests::{Request, RowKey};
 pub struct EventsBeforeEnd {
     events: u64,
     received: u64,
-    /// True if a request with this key ended. Then its RequestReceived event was paired with a later event, or the
-    /// key has a row.
+    /// True if a request with this key ended. This is known if the request's RequestReceived event was paired with a
+    /// later event, or if the key has a row.
     has_ended: bool,
     /// A row with the exemplars of these events, for a key without ended requests. `None` after a request with this
     /// key ended.

@@ -148,7 +148,7 @@ impl<K: BoundedKey, V: Default + Merge> BoundedMap<K, V> {
         self.overflow_of(&key())
     }
 
-    /// Returns the overflow value for an evicted key: the value that its own value is merged into.
+    /// Returns the overflow value into which the value of an evicted key is merged.
     fn overflow_of(&mut self, key: &K) -> &mut V {
         match key.overflow_key() {
             Some((hash, key)) if !self.is_overflow_map => self.overflow_map().entry_of_rank_0(hash, key),

@@ -72,8 +72,8 @@ pub struct Client {
     pub workloads: DistinctSet,
     /// The namespaces in which the client works. `namespace_of` finds them in the client's requests.
     pub namespaces: DistinctSet,
-    /// The hashes of all pairs of product and row key. Their number does not depend on the order of the input. The
-    /// number of kept rows depends on it.
+    /// The hashes of all pairs of product and row key. The number of these hashes does not depend on the order of the
+    /// input, but the number of kept rows does.
     pub(super) row_names: DistinctSet,
 }
 
@@ -126,7 +126,7 @@ impl Merge for Client {
 pub struct ClientProduct {
     /// An example of a user agent: the first one in byte order.
     pub example: Box<str>,
-    /// The hash of the last user agent. The next request mostly has the same one.
+    /// The hash of the last user agent. The next request usually has the same user agent.
     last_agent: u64,
     pub rows: BoundedMap<RowKey, SharedRow>,
     /// Events before the end of their request. Their row keys have no response class.

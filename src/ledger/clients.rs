@@ -17,7 +17,7 @@ use crate::requests::{Request, RowKey, RowKeyRef, StatusClass, stable_hash};
 /// these names. So a log has at most as many authenticated names as the cluster has users.
 pub const MAX_CLIENTS: usize = 20_000;
 
-/// The maximum number of rows of all clients. Keys of [`EventsBeforeEnd`] without a row count too. Each row or key
+/// The maximum number of rows of all clients, including keys of [`EventsBeforeEnd`] that have no row. Each row or key
 /// takes up to 3 KB.
 pub const MAX_ROWS: usize = 80_000;
 
@@ -34,8 +34,9 @@ pub struct Clients {
 /// Returns the cutoff that leaves clients with at most `max_rows` rows in total. The first client stays even if it
 /// alone has more rows. Returns `None` if all clients stay.
 ///
-/// The cutoff is directly below the weight of the first client that does not fit. It is not the weight of the last
-/// client that fits. Otherwise it would also evict a later client whose weight is between these two weights.
+/// The cutoff is directly below the weight of the first client that does not fit. The weight of the last client that
+/// fits would be too low. With that cutoff, a client that is read later and has a weight between the two would also
+/// be evicted.
 pub(super) fn row_cutoff(mut clients: Vec<(Weight, usize)>, max_rows: usize) -> Option<Weight> {
     clients.sort_unstable();
     let mut all = 0;
@@ -102,8 +103,8 @@ impl Clients {
     pub(super) fn observe_in(&mut self, request: &Request<'_>, name: RowHash) -> Option<SharedRow> {
         let (row, namespaces, is_mixed) = self.row(request, name);
         let is_new_target = row.count_in_table(|row| row.observe(request));
-        // In an overflow row, one target may have both requests that show where the client works and requests that do
-        // not.
+        // In a normal row, only the first request for a target can add a namespace. In an overflow row, each request
+        // can. There, some requests for a target show where the client works, and others do not.
         if is_new_target.is_some_and(|is_new| is_new || is_mixed)
             && let Some(namespace) = namespace_of(request)
         {
@@ -170,7 +171,7 @@ impl Clients {
         let owned = || row_key.to_owned(names);
         let slot = rows.find_or_insert(name.row_key, &row_key, || 0, owned);
         if slot.is_none() || rows.len() != before {
-            // The new row has its own exemplars, so the events before the end with the same key need none.
+            // The new row has its own exemplars. So the [`EventsBeforeEnd`] with the same key need none.
             if let Some(begun) = begun.get_mut(name.row_key, &row_key) {
                 begun.count_in_table(EventsBeforeEnd::end);
             }

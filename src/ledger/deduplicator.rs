@@ -18,7 +18,7 @@ use super::sharded::{SHARDS, Sharded};
 /// How duplicates are detected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Dedup {
-    /// Compares each event with the most recent events, at most [`Deduplicator::WINDOW`].
+    /// Compares each event with at most [`Deduplicator::WINDOW`] of the most recent events.
     #[default]
     Auto,
     /// Compares nothing, with two exceptions. Some servers before 1.36 write a second access log line for a request.
@@ -44,8 +44,8 @@ const AT_FIRST: usize = 1 << 12;
 const STILL_OPEN: usize = 2;
 /// A closed table opens again after this many late events.
 const MOST_LATE: usize = 64;
-/// The number of tables for each time slot. With several tables, workers on the same seconds rarely wait for each
-/// other.
+/// The number of tables for each time slot. With several tables, workers that read events of the same time slot
+/// rarely wait for each other.
 const TABLES: u64 = 8;
 /// The number of tables for events without a receive time.
 const UNDATED: u64 = 1 << 10;
@@ -153,7 +153,7 @@ impl SlotTable {
     }
 }
 
-/// Returns the events in ascending order. Sorts by the first byte, then the events with equal first bytes. Hashes are
+/// Returns the events in ascending order. First groups them by their first byte, then sorts each group. Hashes are
 /// spread evenly, so few events share a first byte.
 fn ascending(events: HashTable<ShortHash>) -> Vec<ShortHash> {
     let first_byte = |event: ShortHash| usize::from(event.0[0] >> 8);
@@ -179,7 +179,7 @@ fn ascending(events: HashTable<ShortHash>) -> Vec<ShortHash> {
 pub type EventKey = (u64, i64);
 
 impl Deduplicator {
-    /// The number of most recent events that [`Dedup::Auto`] compares an event with.
+    /// The maximum number of recent events with which [`Dedup::Auto`] compares an event.
     pub const WINDOW: usize = SHARDS * PER_SHARD;
 
     #[must_use]
@@ -232,7 +232,8 @@ impl DedupShard {
         let Self { tables, order, events } = self;
         let begun = order.len();
         let own = tables.entry(table).or_insert_with(|| {
-            // A single timestamp must not allocate a large table.
+            // Start with the mean size of the other tables. A large initial table would waste memory if each table
+            // gets only one event.
             let others = *events / begun.max(1);
             order.push_back(table);
             SlotTable::Open(HashTable::with_capacity(others.min(AT_FIRST)))
@@ -309,7 +310,8 @@ mod tests {
     #[test]
     fn late_events_are_distinguished_from_duplicates() {
         let dedup = Deduplicator::new(Dedup::Auto);
-        // Half of the events come much later than the others of their second. Then all events come a second time.
+        // Insert the events with even numbers, then the late events with odd numbers. Then insert all events again,
+        // as duplicates.
         let key = |n: u64| (spread(n), 100_000 * n.cast_signed());
         assert!((0..40_000).step_by(2).all(|n| dedup.insert(key(n))));
         assert!((0..40_000).skip(1).step_by(2).all(|n| dedup.insert(key(n))));

@@ -1,4 +1,4 @@
-//! etcd versions in start lines.
+//! The etcd versions in start lines. etcd writes a start line when it starts.
 
 use std::collections::BTreeSet;
 

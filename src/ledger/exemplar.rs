@@ -112,7 +112,8 @@ impl Exemplars {
         }
     }
 
-    /// Adds an exemplar if it is one of the costliest. Of several duplicates, the first one in the total order stays.
+    /// Adds an exemplar if it is one of the costliest. If several exemplars are duplicates of one request, the first
+    /// one in the total order stays.
     pub fn offer(&mut self, exemplar: Exemplar) {
         if let Some(at) = self.costliest.iter().position(|own| own.is_copy(&exemplar)) {
             if self.costliest[at].order() <= exemplar.order() {

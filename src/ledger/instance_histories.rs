@@ -4,7 +4,7 @@
 //! step keeps less than the step before. kubetoll uses the first step whose result fits the limits. The first steps
 //! keep the earliest requests of each instance, and each step halves the number of these requests. The other steps
 //! keep fewer instances: those whose hash begins with enough zeros. Each of these steps halves the number of
-//! instances. A step that does not fit also does not fit when more requests arrive.
+//! instances. If the result of a step exceeds the limits, it still exceeds them after more requests arrive.
 
 mod history_entry;
 #[cfg(test)]
@@ -32,7 +32,7 @@ pub use history_entry::{HistoryEntry, RequestKind, ResponseClass, shape_hash_of}
 pub(super) struct Bounds {
     /// The maximum number of instances that are kept.
     histories: usize,
-    /// The number of requests that each step may keep of each kept instance, even the last step.
+    /// The number of requests that every step may keep of each kept instance. Even the last step may keep this many.
     free: usize,
     /// The maximum number of requests above `free`, summed over all instances.
     budget: usize,
@@ -52,8 +52,8 @@ impl Bounds {
         size.followed <= self.histories && size.excess <= self.budget && size.entries <= self.entries
     }
 
-    /// Whether a limit is exceeded by more than a quarter. Only then must the histories step down, because stepping
-    /// down visits every entry.
+    /// Whether a limit is exceeded by more than a quarter. The histories step down only in this case, because
+    /// stepping down visits every entry.
     pub fn are_exceeded(&self, size: Size) -> bool {
         let more = |bound: usize| bound + bound / 4;
         size.followed > more(self.histories)
@@ -214,7 +214,7 @@ pub struct Followed {
     /// The number of requests that are not kept. Either their instance is not kept, or they are later than the first
     /// `of_each` requests of their instance.
     pub left_out: u64,
-    /// The maximum number of requests of each instance that are kept: the earliest ones. `None` if no instance has
+    /// The histories keep at most this many requests of each instance: the earliest ones. `None` if no instance has
     /// more requests.
     pub of_each: Option<u64>,
 }

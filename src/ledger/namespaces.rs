@@ -180,8 +180,8 @@ pub struct NamespacePart {
 impl NamespacePart {
     /// Estimates the number of objects in one of the namespaces. `objects` is the number of objects in the cluster,
     /// and `namespaces` the number of namespaces, if known. Each namespace counts as if the log named one more object
-    /// in it. So a namespace without named objects is not empty. If the log names few objects, all namespaces are
-    /// nearly equal.
+    /// in it. So the estimate is above 0 even for a namespace without named objects. If the log names few objects,
+    /// the estimates of all namespaces are nearly equal.
     #[must_use]
     pub fn objects(self, objects: u64, namespaces: Option<u64>) -> u64 {
         let namespaces = namespaces.unwrap_or(0).max(self.namespaces);

@@ -37,12 +37,12 @@ pub struct OpenLongRunning {
     ended: usize,
     /// The number of leading zeros that an ID must have to be tracked.
     sampled: u32,
-    /// The number of starts. The estimate never exceeds it, so clients cannot raise the estimate by their choice of
-    /// IDs.
+    /// The number of starts. [`OpenLongRunning::open`] never exceeds it, so clients cannot raise that estimate by
+    /// their choice of IDs.
     begun: u64,
 }
 
-/// The requests with one ID.
+/// The requests that share one ID. The numbers of their starts and ends differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Unpaired {
     /// The number of starts minus the number of ends. Never 0.

@@ -28,7 +28,7 @@ pub struct Busiest {
     pub minute: u64,
     /// The number of requests in a window of `window_minutes` minutes, at the rate of this minute.
     pub requests: u64,
-    /// The width of the widest window that contains this minute, in minutes. It is 1 if the number is exact.
+    /// The width of the widest window that contains this minute, in minutes. It is 1 if `requests` is exact.
     pub window_minutes: u64,
 }
 
@@ -90,13 +90,14 @@ impl RequestRates {
 
     /// Returns the rate over all timelines that were added. `all` is the sum of these timelines. The windows of `all`
     /// are as wide as the widest window of any timeline. So one client that is active for days would flatten the peak
-    /// in `all`. Therefore the peak comes from this load.
+    /// in `all`. Therefore the peak comes from these [`RequestRates`] if the windows of `all` are wider than a
+    /// minute.
     #[must_use]
     pub fn rate(&self, all: &Timeline) -> Option<Rate> {
         Self::rate_of(all, || self)
     }
 
-    /// As [`RequestRates::rate`], but computes `rates` only if windows of `all` are wider than a minute.
+    /// Like [`RequestRates::rate`], but computes `rates` only if the windows of `all` are wider than a minute.
     pub fn rate_of<R: Borrow<Self>>(all: &Timeline, rates: impl FnOnce() -> R) -> Option<Rate> {
         let rate = all.rate()?;
         if rate.window_minutes == 1 {

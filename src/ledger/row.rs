@@ -76,8 +76,8 @@ impl Row {
         self.rare.get_or_insert_default()
     }
 
-    /// Counts one event. Returns whether the target of the request may be new to the row. Returns `None` if the event
-    /// does not count its target.
+    /// Counts one event. Returns whether the target of the request may be new to the row. Returns `None` if the row
+    /// does not count the target of this event.
     pub fn observe(&mut self, request: &Request<'_>) -> Option<bool> {
         self.events += 1;
         let mut is_new_target = None;

@@ -23,8 +23,8 @@ impl<T> Sharded<T> {
         Self(std::array::from_fn(|_| AlignedMutex(Mutex::new(new_shard()))))
     }
 
-    /// Locks the shard that bits 32 and above of the hash choose. The other bits have other uses: hash tables use the
-    /// lowest bits, and samples use the highest bits.
+    /// Locks the shard for a hash. Bits 32 to 37 of the hash choose the shard. The other bits have other uses: hash
+    /// tables use the lowest bits, and samples use the highest bits.
     pub fn lock_for(&self, hash: u64) -> MutexGuard<'_, T> {
         self.lock_nth(hash >> 32)
     }

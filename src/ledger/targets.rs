@@ -25,8 +25,8 @@ pub struct Targets {
     counted: SmallVec<[(u32, u32); 4]>,
     /// The number of leading zeros that a hash must have to be counted individually.
     sampled: u32,
-    /// The number of calls to [`Targets::record`]. The estimate never exceeds it, so clients cannot raise the estimate
-    /// by their choice of targets.
+    /// The number of calls to [`Targets::record`]. [`Targets::distinct`] never exceeds it, so clients cannot raise
+    /// that estimate by their choice of targets.
     records: u64,
     /// Requests for all targets. Each table uses another part of the hash. `None` while all targets are counted
     /// individually.
@@ -168,9 +168,9 @@ fn places(hash: u32) -> impl Iterator<Item = usize> {
     [hash, hash.wrapping_mul(0x9e37_79b1) >> 16].into_iter().map(|bits| bits as usize % CELLS)
 }
 
-/// The requests of the fullest cell minus the mean of the other cells; 0 if chance can explain the difference. If all
-/// targets had the same number of requests, the fullest cell would be below a bound. The bound is the mean, plus four
-/// standard deviations, plus the requests for four targets.
+/// Returns the requests of the fullest cell minus the mean of the other cells. Returns 0 if chance can explain the
+/// difference: the fullest cell does not exceed a bound. The bound assumes that all targets have the same number of
+/// requests. It is the mean, plus four standard deviations, plus the requests for four targets.
 #[allow(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,

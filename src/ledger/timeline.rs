@@ -41,9 +41,9 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// The mean number of requests per minute, rounded to tenths, if there are `count` requests. A burst of 40 s may
-    /// touch two clock minutes. So the time from the first to the last request is the divisor if it is shorter than
-    /// `active_minutes`. The divisor is at least one minute.
+    /// Returns the mean number of requests per minute for `count` requests, rounded to tenths. The divisor is
+    /// `active_minutes`, or the time from the first to the last request if that time is shorter. For example, a burst
+    /// of 40 s may fall into two clock minutes. The divisor is at least one minute.
     #[must_use]
     #[allow(clippy::cast_precision_loss, reason = "rates are for people, and counts are far below 2^52")]
     pub fn mean_per_minute(&self, count: u64, span: Option<(i64, i64)>) -> f64 {

@@ -41,7 +41,7 @@ pub enum Sign {
     ServersOwnLog,
 }
 
-/// Evidence of the server's version in one request. The most trusted claims are first in this order.
+/// Evidence of the server's version in one request. The derived order puts the most trusted claims first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Claim {
     /// An instance states a version. The last value is a hash of the instance.
@@ -367,9 +367,9 @@ impl ServerTimeline {
         self.versions.iter().map(|version| version.version)
     }
 
-    /// Returns the version index for a request that a source received at this time. It is the version of the source's
-    /// own server. If the source has no evidence of its version, it is the version of all other sources. Before the
-    /// first start time, it is 0.
+    /// Returns the version index for a request in a source, from the request's receive time. If the source has
+    /// evidence of its own server's version, this version counts. Otherwise, the version of all other sources counts.
+    /// Before the first start time, the index is 0.
     #[must_use]
     pub fn version_index(&self, source: u32, received: Option<i64>) -> u8 {
         if self.versions.len() < 2 {

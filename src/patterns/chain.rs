@@ -63,7 +63,7 @@ pub fn reads(entries: &[HistoryEntry]) -> Vec<TargetRead> {
             read.expired |= entry.response() == ResponseClass::Expired;
             read.next_shape = read.next_shape.or(Some(entry.shape));
             read.inconsistent += u64::from(entry.kind() == RequestKind::InconsistentPage);
-            // The page after an inconsistent one has a new revision.
+            // After an inconsistent page, the next page has a new revision, which is not known yet.
             read.revision = if entry.kind() == RequestKind::NextPage { entry.link } else { 0 };
         } else {
             reads.push(TargetRead {

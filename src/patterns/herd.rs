@@ -12,17 +12,18 @@ use crate::ledger::instance_histories::{HistoryEntry, RequestKind, ResponseClass
 
 /// The minimum number of instances in a herd.
 const MIN_INSTANCES: u64 = 10;
-/// The factor by which a herd exceeds the time around it. A second of a herd has at least two LISTs, and more than
-/// this many times the LISTs of an ordinary second. The mean rate of the whole herd must be at least this many times
-/// the mean rate around it.
+/// The factor by which a herd exceeds the time around it. Each counted second of a herd has at least two LISTs. It
+/// also has more than this many times the LISTs of an ordinary second; see [`AROUND`]. The mean rate of the whole
+/// herd must be at least this many times the mean rate around the herd.
 const TIMES_ORDINARY: u64 = 4;
-/// The ordinary number of LISTs in a second is the third quartile over all seconds around it: this many before it and
-/// this many after it. So a high rate that lasts for more than a quarter of this time is ordinary, not a herd.
+/// The number of LISTs in an ordinary second is the third quartile over the seconds around it. The seconds around it
+/// are this many seconds before and this many seconds after. So a high rate that lasts for more than a quarter of
+/// this time is ordinary, not a herd.
 const AROUND: i64 = 120;
 /// The maximum distance between successive seconds of a herd, in seconds.
 const MAX_GAP: i64 = 2;
-/// The maximum number of times that an instance of a herd lists a collection, on average. Instances that list more
-/// often poll.
+/// The maximum number of times that an instance of a herd lists a collection, on average. An instance that lists more
+/// often polls.
 const MAX_LISTS_EACH: u64 = 3;
 /// A LIST within this time after a failed LIST is a retry. In microseconds.
 const RETRY: i64 = 10 * SECOND;

@@ -16,8 +16,8 @@ use crate::requests::Instance;
 /// In microseconds. If a watch ends sooner than this and a LIST follows, the revision of the watch had probably
 /// expired. The server then returns status 200 and an event of type ERROR, which the audit log does not show.
 const AT_ONCE: i64 = SECOND;
-/// Two LISTs of one instance within this time are a double start. For example, two libraries in the instance list the
-/// same collection. In microseconds.
+/// Two LISTs of one instance within this time are a double start. For example, two libraries in the instance send the
+/// same LIST. In microseconds.
 const DOUBLE_START: i64 = 10 * SECOND;
 /// The maximum difference between the clocks of several servers, in microseconds.
 const SKEW: i64 = SECOND;
@@ -51,10 +51,10 @@ pub enum RelistCause {
 
 /// Finds the role of each read of one target.
 ///
-/// A watch, refused or not, follows the earliest read before it that no other watch follows. In two cases, it
-/// continues an ended watch instead:
-/// - The watch has no such read.
-/// - The other watch ended just before, and no read came in between.
+/// A watch, refused or not, follows an earlier read: the earliest one that no other watch follows. In two cases, the
+/// watch continues an ended watch instead:
+/// - No such read exists.
+/// - A watch ended just before, and no read came between the two watches.
 ///
 /// `watches_until` is the start of the last watch in the history, if the history omits later watches.
 #[must_use]
@@ -74,7 +74,7 @@ pub fn roles(reads: &[TargetRead], watches: &[Watch], watches_until: Option<i64>
             loose.push(ends[ended]);
             ended += 1;
         }
-        // A read that no watch follows soon stays standalone.
+        // A read stays standalone if no watch follows it within [`SOON`].
         while from < reads.len() && (reads[from].end + SOON < watch.at || roles[from] != ReadRole::Standalone)
         {
             from += 1;
@@ -240,7 +240,7 @@ mod tests {
         let watches = [
             watch(0, 0, ResponseClass::Expired),
             watch(30, 0, ResponseClass::Refused),
-            // A retry without a LIST.
+            // A watch that the client retries without a LIST.
             watch(35, 20, ResponseClass::Served),
             watch(60, 20, ResponseClass::Served),
         ];

@@ -295,7 +295,7 @@ fn add_target(
     let instance = &one.history.instance;
     let reads = chain::reads(entries);
     let watches = watching::watches(entries);
-    // If the history has no watch of this target, it probably omits none either.
+    // If the history has watches, but none of this target, it probably omits no watch of this target.
     let watches_until = one.watched_until.filter(|until| *until == i64::MIN || !watches.is_empty());
     let roles = informer::roles(&reads, &watches, watches_until);
     chain::add(&reads, rows);

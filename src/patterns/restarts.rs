@@ -21,9 +21,9 @@ const TWICE: i64 = 5 * SECOND;
 /// In microseconds. A process with several informers restarted only if it had no open watch for at least this time
 /// before the start. The pause of a client that only relists is shorter.
 const DOWN: i64 = 3 * SECOND;
-/// Like [`DOWN`], for a process with one informer, or a process whose watches mostly ended at once. Such a process
-/// may be a client that only relists. Kubelets wait 10 s before the second restart of a container, so this limit is
-/// below 10 s.
+/// Like [`DOWN`], for a process with one informer, or a process with mostly lost watches: more than half of the
+/// watches before the start ended at once. Such a process may be a client that only relists. Kubelets wait 10 s
+/// before the second restart of a container, so this limit is below 10 s.
 const DOWN_IN_DOUBT: i64 = 8 * SECOND;
 /// A start must have at least this percentage of the informers in the largest start of the process.
 const FULL_PERCENT: usize = 60;
@@ -35,8 +35,8 @@ const SETTLED: i64 = 15 * SECOND;
 /// If at least this many pods of a `ReplicaSet` start within an hour, new pods replace failed ones. A node drain
 /// moves a pod only two or three times.
 const REPLACED: u64 = 8;
-/// A second condition: the number of pods that start within an hour, divided by the number that run at the same time,
-/// is at least this.
+/// A second condition for [`REPLACED`]. The number of pods that start within an hour is divided by the number that
+/// run at the same time. The result must be at least this.
 const REPLACED_EACH: u64 = 5;
 
 /// The start of an informer.

@@ -219,7 +219,8 @@ impl<'a> Counting<'a> {
         match pass {
             Pass::Join(_) | Pass::Etcd => {}
             Pass::Index(index) => {
-                // A request belongs to the row that counts its end.
+                // The row that counts the end of a request is the request's row. So a RequestReceived event is not
+                // indexed.
                 if !event.audit_id.is_empty() && stage != Stage::RequestReceived {
                     let mut request = classifier.event(event, stage, place);
                     request.version_index = shared.timeline.version_index(place.source, request.received);
@@ -399,7 +400,7 @@ impl<'a> Counting<'a> {
         let hash = (!line.audit_id.is_empty()).then(|| request_hash(&line.audit_id, &line.uri));
         match hash.and_then(|hash| index.audited(hash, RequestResult::from_request(&request))) {
             Some(row) if is_new => {
-                // The filter may exclude this line, and the line was counted as filtered. But the line still contains
+                // If the filter excludes this line, the line is already counted as filtered. But it still contains
                 // facts about a request of the audit log.
                 let wanted = settings.filter.is_empty() || settings.filter.pass(&request);
                 counted.ledger.input.joined += u64::from(wanted);

@@ -53,7 +53,8 @@ pub fn each<W: Send>(
                 break;
             }
             filled += 1;
-            // The feed gives out no other long record until this one is released.
+            // Only one block at a time may hold a long record. The next long record waits until this block releases
+            // its permit.
             if lane.block.permit.is_some() {
                 break;
             }

@@ -5,8 +5,8 @@ use crate::input::SourcePosition;
 
 /// The maximum memory for lines that wait, in bytes.
 const ROOM: usize = 1 << 25;
-/// The maximum memory for lines that wait, in bytes for each worker, if there are many workers. One worker may be
-/// some blocks ahead of another. This is enough memory for the lines of these blocks.
+/// The maximum memory for lines that wait, in bytes for each worker. With many workers, it replaces [`ROOM`]. One
+/// worker may be some blocks ahead of another, and the lines of these blocks must fit.
 const ROOM_PER_WORKER: usize = 1 << 22;
 
 /// All time zone offsets are multiples of this, in microseconds.

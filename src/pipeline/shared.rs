@@ -27,7 +27,6 @@ pub struct Shared<'a> {
 }
 
 impl<'a> Shared<'a> {
-    /// Creates the shared state of a pass.
     #[must_use]
     pub fn new(settings: &'a Settings, timeline: &'a ServerTimeline, sources: &'a [Source]) -> Self {
         let (deduplicator, prints) = (Deduplicator::new(settings.dedup), Fingerprints::default());

@@ -16,7 +16,6 @@ pub struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    /// Creates a worker of a pass.
     #[must_use]
     pub fn new(shared: &'a Shared<'a>, pass: &'a Pass<'a>) -> Self {
         let Settings { format, max_record, .. } = shared.settings;

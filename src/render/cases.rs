@@ -370,7 +370,7 @@ impl Columns {
         best
     }
 
-    /// Whether what a client does is cut, even without the resource's API group.
+    /// Whether the sentence on the client is cut, even after the resource's name is shortened.
     fn is_cut(&self, row: &TableRow<'_>) -> bool {
         row.requests.is_some() && row.uncut(&row.what, self.what, LINES).is_none()
     }
@@ -517,7 +517,7 @@ fn summary_line(row: &TableRow<'_>, room: usize) -> String {
         let all = if parts.is_empty() { last } else { format!("{} and {last}", parts.join(", ")) };
         format!("{}{all}{end}", row.what)
     };
-    // One more name is no longer than "1 other".
+    // If only one name would be left, show it, too. It takes about as much room as "1 other".
     let most = if names.len() == named + 1 { named + 1 } else { names.len().min(*named) };
     // Stop when the line is full: a log may have millions of names.
     let mut used = columns_of(&row.what);

@@ -7,7 +7,8 @@ use super::prose::Line;
 pub(super) use crate::report::v1::is_estimate;
 use crate::report::v1::{Amount, Client, Cost, Finding, Inventory, Report, Work};
 
-/// The maximum number of resources that the text names as lacking a size in the inventory.
+/// The maximum number of resources in each list of what the inventory lacks. Also the maximum number of lines that
+/// correct a resource's name.
 const NAMED: usize = 6;
 
 /// Whether the inventory decides the order of clients.
@@ -105,7 +106,8 @@ pub(super) fn sum(clients: &[&Client]) -> Cost {
             unknown_requests: a.unknown_requests + b.unknown_requests,
             unsized_requests: a.unsized_requests + b.unsized_requests,
         })?;
-        // The bytes are unknown if some requests read nothing and the other requests read objects of unknown size.
+        // Requests that read nothing have 0 bytes. If the sizes for the other requests are unknown, the sum is
+        // unknown, too, and not 0.
         let bytes = all.bytes.filter(|bytes| *bytes > 0 || all.unsized_requests == 0);
         Some(Amount { bytes, ..all })
     };

@@ -22,7 +22,8 @@ const OF_CLIENT: [&str; 3] = ["Logged at", "How much", "Over time"];
 /// How many similar names an error suggests.
 const NEAR: usize = 3;
 
-/// The value of `--details` without a value. No command-line argument can contain this character.
+/// The value that clap sets if the user writes `--details` without a value. No command-line argument can contain this
+/// character.
 pub const ALL: &str = "\0";
 
 /// The value of `--details`.

@@ -151,8 +151,8 @@ macro_rules! safe_strings {
 }
 pub(super) use safe_strings;
 
-/// A JSON formatter that escapes unsafe characters, masks secrets and breaks workflow commands. A JSON parser reads
-/// unchanged values, except for the secrets.
+/// A JSON formatter that escapes unsafe characters, masks secrets and breaks workflow commands. After JSON parsing,
+/// all values except the secrets are the original ones.
 pub(super) struct Safe<F> {
     form: F,
     string: SafeString,

@@ -91,7 +91,8 @@ pub(crate) fn is_pipe_or_device(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|old| !old.is_file() && !old.is_dir())
 }
 
-/// Returns the permissions of a new file by default. A temporary file is readable by its owner only.
+/// Returns the default permissions of a new file. A temporary file needs them, because otherwise only its owner can
+/// read it.
 #[cfg(unix)]
 #[allow(clippy::unnecessary_wraps, reason = "other systems have no such permissions")]
 fn default_permissions() -> Option<Permissions> {

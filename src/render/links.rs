@@ -3,7 +3,7 @@
 use crate::report::v1::RuleInfo;
 use crate::rules::set::is_embedded;
 
-/// The repository that the build job sets. docs/ci.md describes these variables.
+/// The repository, which the build job sets. docs/ci.md describes this variable and `KUBETOLL_REVISION`.
 const GIVEN: Option<&str> = option_env!("KUBETOLL_REPOSITORY");
 const REVISION: Option<&str> = option_env!("KUBETOLL_REVISION");
 /// The repository in Cargo.toml; empty if there is none.

@@ -14,8 +14,8 @@ use crate::report::v1::{Client, Finding, Peak, PeakClient, Point, Report, minute
 
 /// The maximum number of clients that are named for a peak.
 const NAMED: usize = 3;
-/// The maximum number of columns of a sparkline. The sparkline of a long log has at least `FEWEST_COLUMNS`. If
-/// necessary, the words go to the next line.
+/// The maximum number of columns of a sparkline. If the text beside it leaves too little room, the sparkline of a
+/// long log still has `FEWEST_COLUMNS`. Then the text continues on the next line.
 const MOST_COLUMNS: usize = 100;
 const FEWEST_COLUMNS: usize = 40;
 /// The number of characters for the words that show how many minutes a sparkline's column covers.

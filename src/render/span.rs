@@ -1,12 +1,12 @@
-//! The range of minutes to draw, which has nearly all requests. Otherwise, one event with a time that is wrong by
-//! years would leave a single column for all others.
+//! The range of minutes to draw. It contains nearly all requests. If it contained all, one event that is wrong by
+//! years would leave a single column for the others.
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use crate::report::v1::Report;
 
-/// One of this many requests may be outside of the drawn minutes.
+/// One request in this many may be outside of the drawn minutes.
 const OF: u64 = 1_000;
 /// With at least this many requests in the log, one request may always be outside.
 const ENOUGH: u64 = 50;

@@ -8,7 +8,7 @@ use super::style::DIM;
 /// Below this width, the columns are closer together and numbers are shorter.
 pub(super) const NARROW: usize = 100;
 
-/// The indentation of a finding's lines, which titles fill.
+/// The indentation of a finding's lines. On the first line, the title takes this space.
 pub(super) const INDENT: &str = "                ";
 
 /// Units. A line break never separates a unit from its number.

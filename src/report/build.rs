@@ -27,7 +27,8 @@ pub fn build(ledger: Ledger, context: &Context<'_>) -> v1::Report {
     build_with_cases(ledger, context, &[]).0
 }
 
-/// Builds the report. Also returns the requests of the cases with these ranks; `None` if no case has the rank.
+/// Builds the report. Also returns, for each rank in `case_ranks`, the requests of the case with this rank. The entry
+/// is `None` if no case has the rank.
 #[must_use]
 pub fn build_with_cases(
     mut ledger: Ledger,

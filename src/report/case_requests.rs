@@ -22,7 +22,7 @@ const MAX_CACHED: usize = 1 << 16;
 pub struct CaseRequests {
     /// Each key has the hashes of a client and a product.
     shapes: HashMap<(u64, u64), BTreeSet<ShapeKey>, FxBuildHasher>,
-    /// Some rows are overflow rows: their clients, products or shapes are unknown.
+    /// Whether some rows are overflow rows. The clients, products or shapes of such rows are unknown.
     pub is_folded: bool,
 }
 

@@ -106,8 +106,8 @@ fn what(case: &Case, message: &str) -> String {
     format!("{message}; {others} the same, {} requests in all", count(case.requests))
 }
 
-/// Removes the note in parentheses at the start of a message whose client name was removed. The note has the client's
-/// product.
+/// Removes a note in parentheses at the start of `text`. The text is a message without the client's name, and the
+/// note has the client's product.
 fn without_note(text: &str) -> &str {
     let note = text.strip_prefix('(').and_then(|rest| rest.split_once(") "));
     note.map_or(text, |(_, rest)| rest)

@@ -242,7 +242,8 @@ struct ShapeSums {
 }
 
 impl ShapeSums {
-    /// A request ID with two products counts as one request of each product.
+    /// Sums the rows of a shape; each row is for one product. If events with the same audit ID have two products,
+    /// they count as one request of each product.
     fn from_rows(
         rows: Vec<ProductRow>,
         received_only: bool,

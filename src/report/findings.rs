@@ -26,7 +26,7 @@ pub(super) struct Findings<'a> {
     pub(super) etcd: Option<EtcdLogInput<'a>>,
     pub(super) cost_context: super::cost::CostContext<'a>,
     pub(super) loads: super::load::Loads,
-    /// A filter of the run left events out.
+    /// Whether a filter of the run left events out.
     pub(super) is_filtered: bool,
     /// The texts by rule id.
     pub(super) texts: HashMap<&'a str, RuleTexts>,

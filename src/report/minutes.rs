@@ -80,8 +80,8 @@ impl ResourceTimeline {
 
 /// Finds the busiest minute. `count` selects the number of a point to sum.
 pub(super) fn peak(clients: &[v1::Client], count: fn(&v1::Point) -> u32) -> Option<v1::Peak> {
-    // Sum equal windows first, because each window adds two changes to a load. Most clients are active in the same
-    // windows.
+    // First sum the points that have the same window, because each call of `RequestRates::add` changes two entries.
+    // Most clients are active in the same windows.
     let mut windows: HashMap<(u32, u64), u64, FxBuildHasher> = HashMap::default();
     for timeline in clients.iter().flat_map(|client| &client.timelines) {
         for point in timeline.points.0.iter().filter(|point| count(point) > 0) {

@@ -38,7 +38,7 @@ pub struct RankedRow {
 pub struct RankedOthers {
     /// The number of values without a row.
     pub values: u64,
-    /// There are more than `values`, because the ledger reached its limit and counted the rest together.
+    /// Whether there are more than `values`. If so, the ledger reached its limit and counted the rest together.
     pub more: bool,
     /// The number of requests with a value that has no row.
     pub requests: u64,

@@ -226,7 +226,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The peak must equal the peak of a load over all windows.
+        /// The rate must equal that of one `RequestRates` to which all timelines were added.
         #[test]
         fn rate_equals_that_of_a_load_over_all_windows(
             parts in prop::collection::vec((0_i64..3_000, 1_usize..2_000, 1_usize..4, 1_usize..3), 0..4),

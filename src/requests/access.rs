@@ -8,8 +8,8 @@ use crate::decode::klog::AccessLine;
 use crate::input::SourcePosition;
 use crate::k8s::Stage;
 
-/// In microseconds. If a long-running request has no status and a latency below this, the server wrote the line when
-/// the request began.
+/// In microseconds. A long-running request may have no status and a latency below this. Then the server wrote the
+/// line when the request began.
 const JUST_BEGUN: u64 = 1_000_000;
 
 /// Builds the request of an access line.

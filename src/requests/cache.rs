@@ -61,8 +61,8 @@ impl<V: Default> Cache<V> {
         self.pairs.get(slot / 2).is_some_and(|pair| pair.keys[slot % 2] == key)
     }
 
-    /// Assigns a slot to `key` and returns it. Of the two slots of the key's pair, it is the less recently used one.
-    /// The caller then replaces the value in the slot.
+    /// Assigns a slot to `key` and returns it: the less recently used slot of the key's pair. The caller then
+    /// replaces the value in the slot.
     fn free(&mut self, key: u64) -> usize {
         self.grow();
         let at = self.pair(key);

@@ -17,7 +17,7 @@ use crate::k8s::event::CallerId;
 use crate::k8s::timestamp::RecentMinute;
 use crate::k8s::{Event, Stage};
 
-/// Slots of the table from caller ID to client key.
+/// The number of slots in the table that maps caller IDs to client keys.
 const TEXTS: usize = 1 << 12;
 
 /// Builds requests from audit events and access lines.
@@ -32,7 +32,7 @@ pub struct Classifier {
 }
 
 impl Classifier {
-    /// Creates a classifier with empty caches that hashes with `prints`.
+    /// Creates a classifier with empty caches. It computes its hashes with `prints`.
     #[must_use]
     pub fn new(prints: Fingerprints) -> Self {
         Self { prints, ..Self::default() }

@@ -15,8 +15,9 @@ pub fn confirmed_claim(request: &Request<'_>) -> Option<VersionClaim> {
     })
 }
 
-/// Whether the server served a request that needs rights of this component only. Such a request updates the
-/// component's leader election lock, a node's lease, a node's status, or the endpoints of the `kubernetes` Service.
+/// Whether the server served a request that needs rights of this component only. Such a request updates one of these
+/// objects: the component's leader election lock, a node's lease, a node's status, or the endpoints of the
+/// `kubernetes` Service.
 fn may_only(component: ClaimSource, request: &Request<'_>) -> bool {
     let shape = request.shape();
     let is_served = request.status.is_some_and(|status| (200..300).contains(&status));

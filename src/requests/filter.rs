@@ -10,8 +10,8 @@ use crate::k8s::built_in::BuiltIn;
 use crate::k8s::identity::short_name;
 use crate::k8s::{Identity, Kind, Verb, timestamp};
 
-/// In microseconds. A WATCH up to this much later than `before` still passes. It may follow a LIST that passes, and
-/// shows that the LIST belongs to an informer.
+/// In microseconds. A WATCH still passes if it is less than this much later than `before`. Such a WATCH may follow a
+/// LIST that passes. The WATCH then shows that the LIST belongs to an informer.
 const WATCH_AFTER_LIST: i64 = 60_000_000;
 
 /// Why a text is not a valid filter.
@@ -379,9 +379,9 @@ impl Filter {
         unmatched
     }
 
-    /// Whether a request can help to find patterns in requests that pass. Ignores the verb filter and the status
-    /// filters, because a request with another verb or status can help. A WATCH up to `WATCH_AFTER_LIST` after
-    /// `before` can help too: it may follow the LIST of an informer.
+    /// Whether a request can help to detect a request pattern, such as an informer, in the requests that pass.
+    /// Ignores the verb filter and the status filters, because a request with another verb or status can help. A
+    /// WATCH less than `WATCH_AFTER_LIST` after `before` can help too: it may follow the LIST of an informer.
     #[must_use]
     pub fn concerns(&self, request: &Request<'_>) -> bool {
         let client = request.client.client_ref();

@@ -194,8 +194,8 @@ impl Fingerprints {
     }
 }
 
-/// Whether two start times are so close that access lines with one audit ID and these start times belong to one
-/// request.
+/// Whether two start times are in the same interval of `SAME_MOMENT`, or in adjacent intervals. Access lines with one
+/// audit ID and such start times belong to one request.
 #[must_use]
 pub fn is_same_moment(one: Option<i64>, other: Option<i64>) -> bool {
     let moment = |began: Option<i64>| began.map_or(0, |began| began.div_euclid(SAME_MOMENT));

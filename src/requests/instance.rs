@@ -1,4 +1,5 @@
-//! The instance of a client that sends a request. Pods may share a ServiceAccount, and replicas a certificate.
+//! The instance of a client that sends a request. Pods may share a ServiceAccount, and replicas may share a
+//! certificate.
 
 /// What identifies an instance of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

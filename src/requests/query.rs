@@ -111,7 +111,8 @@ fn is_duration(text: &str) -> bool {
     are_units && digits == 0 && (1..=LONGEST).contains(&text.len())
 }
 
-/// Whether all characters of a text are characters of a continue token, which query decoding does not change.
+/// Whether a text contains only characters that a continue token can have. Query decoding does not change these
+/// characters.
 fn is_base64(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
 }

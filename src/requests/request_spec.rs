@@ -27,7 +27,6 @@ use crate::k8s::{ContinueToken, Event, Verb};
 /// The parsed target of a request, with hashes of the objects that it reads or writes.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestSpec<'q> {
-    /// The request shape.
     pub shape: &'q Arc<RequestShape<CompactString>>,
     pub shape_hash: u64,
     /// True if the server treats the request as long-running. Its duration is then a lifetime and not a cost.
@@ -151,8 +150,8 @@ impl CachedTarget {
             return Self::without_target(verb, object, has_uri, interner);
         }
         let mut spec = Self::from_uri(verb.method(), || verb, &event.request_uri, interner);
-        // The query of a request makes it a WATCH. If the target has no query, a tool removed the query from the
-        // record.
+        // Only `watch` in the query can make this request a WATCH. So if the target has no query, a tool removed the
+        // query from the record.
         if verb == Verb::Watch && spec.shape.verb == Verb::List && !event.request_uri.contains('?') {
             spec.mark_query_removed(interner);
         }
@@ -213,7 +212,7 @@ impl CachedTarget {
         !selects_by_name && self.has_token == template.query.token.is_some()
     }
 
-    /// Drops the selectors. Only the entry of the template needs them, for its other targets.
+    /// Drops the selectors. Only the cache entry of a template needs them, to compute the hashes of other targets.
     pub fn drop_selectors(&mut self) {
         (self.field_selector, self.label_selector) = Default::default();
     }

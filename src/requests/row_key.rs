@@ -15,7 +15,6 @@ use crate::apiserver::{Configured, ConfiguredNames, RequestShape};
 /// The key of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowKey {
-    /// The request shape.
     pub shape: Arc<RequestShape<CompactString>>,
     /// The class of the response.
     pub status_class: StatusClass,
@@ -54,7 +53,6 @@ fn row_key_hash(shape_hash: u64, status_class: StatusClass, version_index: u8) -
 /// A borrowed key, for lookups.
 #[derive(Debug)]
 pub struct RowKeyRef<'a> {
-    /// The request shape.
     pub spec: RequestSpec<'a>,
     /// The class of the response.
     pub status_class: StatusClass,

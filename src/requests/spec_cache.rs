@@ -11,7 +11,7 @@ use crate::decode::klog::AccessLine;
 use crate::k8s::Event;
 use crate::k8s::event::ObjectRef;
 
-/// Slots of the table of template hits. The table fits into the processor's cache.
+/// The number of slots in the table of template hits. With this size, the table fits into the processor's cache.
 const TEMPLATE_HITS: usize = 1 << 12;
 
 #[derive(Debug, Default)]

@@ -1,4 +1,4 @@
-//! A target without the names in its path. Each pod, node and lease has its own targets, but the targets with one
+//! A target without the names in its path. Each pod, node and lease has its own targets. But targets with the same
 //! template mostly have the same request shape.
 //!
 //! Tests compare it with parsing each target.

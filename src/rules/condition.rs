@@ -75,7 +75,8 @@ impl Condition {
         Self::check(source, program.expression(), program.source_info(), scope)
     }
 
-    /// Compiles a condition that a test has checked, with CEL's faster parser. This parser reports no positions.
+    /// Compiles a condition with CEL's faster parser, which reports no positions. A test has already checked the
+    /// condition.
     ///
     /// # Errors
     /// Returns the same errors as [`Condition::compile`], without positions.

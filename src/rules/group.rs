@@ -29,13 +29,13 @@ pub struct Companions {
 /// GETs from etcd that a client sends in the same minutes as other requests.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct InStep<'a> {
-    /// The number of GETs in the shared minutes. In each minute, at most as many GETs count as there are other
-    /// requests.
+    /// The number of GETs in the shared minutes. In each minute, GETs beyond the number of the other requests do not
+    /// count.
     pub reads: u64,
     pub resource: &'a str,
 }
 
-/// The maximum number of GETs for each other request. If there are more GETs, they have another purpose.
+/// The maximum ratio of GETs to other requests. If the ratio is higher, the GETs have another purpose.
 const MOST_READS_EACH: u64 = 2;
 
 /// A row of updates or patches.

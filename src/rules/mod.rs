@@ -1,7 +1,7 @@
 //! Rules: YAML files with CEL conditions over judged clients. A rule never sees an event.
 //!
 //! [`rule_file`] reads `rules/<name>.yaml`, and [`rule`] is the checked rule. [`set`] collects the rules of a run.
-//! [`names`] lists the variables that they may use. [`judge`] evaluates them.
+//! [`names`] lists the variables that rules may use. [`judge`] evaluates the rules.
 //!
 //! Imports go one way. Judging uses findings, findings use policies and rules, and rules use conditions and texts.
 //! Conditions and texts use variables, variables use groups of rows, and groups use the facts of a row.

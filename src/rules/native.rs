@@ -1,7 +1,8 @@
 //! Evaluates most conditions without CEL's interpreter, which is slower.
 //!
-//! A native result is always equal to CEL's result. In all other cases, such as errors, it is `None` and the caller
-//! uses CEL. Thus this file needs neither the whole language nor error messages.
+//! A native result is either equal to CEL's result or `None`. It is `None` for errors and for expressions that this
+//! file does not support. Then the caller uses CEL. Thus this file needs neither the whole language nor error
+//! messages.
 
 use std::cmp::Ordering;
 

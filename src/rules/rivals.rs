@@ -16,7 +16,8 @@ pub struct Rival {
     pub client: usize,
     /// The name of the rival. If it is the same client, the name includes the product.
     pub name: String,
-    /// The number of objects that both clients write; an estimate above 64. 0 if they write different subresources.
+    /// The number of objects that both clients write. A number above 64 is an estimate. The number is 0 if the
+    /// clients write different subresources.
     pub objects: u64,
     /// The number of the rival's writes to the shared objects. If no object is shared, the number of its writes to
     /// the resource.

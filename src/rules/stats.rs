@@ -31,7 +31,8 @@ fn responses(group: &RowGroup<'_>, is_wanted: impl Fn(u16) -> bool) -> VariableV
     VariableValue::count(group.responses(is_wanted))
 }
 
-/// Returns the number of minutes that the peak is averaged over; 0 if it is one minute.
+/// Returns the number of minutes over which the peak is averaged. Returns 0 if the peak is not an average, or is
+/// unknown.
 pub(super) fn peak_mean_minutes(group: &RowGroup<'_>) -> u64 {
     group.rate().map(|rate| rate.window_minutes).filter(|minutes| *minutes > 1).unwrap_or(0)
 }

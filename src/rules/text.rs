@@ -200,8 +200,8 @@ fn unbounded(inside: &str, is_statement: bool, scope: &VariableScope<'_>) -> Opt
     (digits > Some(MOST_DIGITS)).then(|| format!("a number has at most {MOST_DIGITS} digits"))
 }
 
-/// Whether every product in a placeholder multiplies only numbers. minijinja repeats a string that is multiplied. A
-/// filter outside the product's parentheses does not matter.
+/// Whether every multiplication in a placeholder has only numbers as operands. minijinja repeats a string that is
+/// multiplied. A filter outside the parentheses around the multiplication does not matter.
 fn multiplies_numbers(inside: &str, scope: &VariableScope<'_>) -> bool {
     let is_text = |word: &str| {
         let (root, name) = word.split_once('.').unwrap_or((word, ""));

@@ -177,8 +177,8 @@ impl VersionFacts {
     }
 
     fn sort(&mut self) {
-        // Facts from nodes are sorted by version, newest first. A node is never newer than the server, but it may be
-        // older than the skew policy supports.
+        // Facts from nodes are sorted by version, newest first, because earlier facts take precedence. A node is
+        // never newer than the server, but it may be older than the skew policy supports.
         self.all.sort_by(|a, b| {
             let oldest = |fact: &Fact| std::cmp::Reverse(fact.allows.hull().map(|(first, _)| first));
             (a.trust, a.is_rare, oldest(a), &a.text).cmp(&(b.trust, b.is_rare, oldest(b), &b.text))

@@ -81,7 +81,7 @@ impl VersionFacts {
             Trust::Shown | Trust::ControlPlane => true,
             // A few nodes may have a version that the server does not support.
             Trust::Nodes => !fact.is_rare,
-            // The log has both responses to the same request, so a setting alone cannot explain them.
+            // If the log also shows the opposite fact, a setting alone cannot explain both facts.
             Trust::Settings => self.all.iter().any(|other| other.allows == fact.allows.others()),
             Trust::Measured => false,
         }

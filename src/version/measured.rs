@@ -105,7 +105,8 @@ pub(super) fn contradictions(rows: &[MeasuredRow], server: &Server, set: &Releas
     Some(Fact { text, sources: Vec::new(), allows, trust: Trust::Measured, is_rare: false, presence })
 }
 
-/// Creates a note if the server read LISTs from etcd that it would serve from its watch cache with a new etcd.
+/// Creates a note about LISTs that the server read from etcd. With a newer etcd, the server would serve them from its
+/// watch cache.
 pub(super) fn old_etcd(rows: &[MeasuredRow], server: &Server, timeline: &ServerTimeline) -> Option<String> {
     let [TimelineVersion { version, .. }] = *timeline.versions else { return None };
     if server.etcd.is_some() || !version.at_least(31, 0) {

@@ -241,8 +241,8 @@ pub fn sample(
     Some(needed(&few, is_shown_by).iter().map(|event| event.seen).collect())
 }
 
-/// Returns a minimal part of the candidates for which `is_enough` still returns true. It tries to drop many
-/// candidates at once. Only a few are needed, and each test reads all candidates that are left.
+/// Returns a minimal part of the candidates for which `is_enough` still returns true. Tries to drop many candidates
+/// at once, because only a few are needed. Each test reads all candidates that are left.
 fn needed<T>(all: &[T], is_enough: impl Fn(&mut dyn Iterator<Item = &T>) -> bool) -> Vec<&T> {
     let mut needed: Vec<&T> = Vec::new();
     // Slices that are not tried yet; the last is next.

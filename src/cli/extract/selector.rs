@@ -32,9 +32,9 @@ pub(super) struct EventSelector<'a> {
     timeline: &'a ServerTimeline,
     cases: Option<CaseFilter>,
     pub(super) received_only: bool,
-    /// The log has an event.
+    /// Whether the log has an event.
     has_events: bool,
-    /// An event is selected.
+    /// Whether an event is selected.
     has_selected: bool,
     /// Hashes of the audit ID and the request target.
     requests: Hashes,
@@ -96,7 +96,7 @@ impl<'a> EventSelector<'a> {
         };
         let mut events = selector.find()?;
         if events.has_received && !events.has_ended {
-            // A log with only RequestReceived events: these are the requests.
+            // The log has only RequestReceived events. Count each of them as a request, and search again.
             selector.received_only = true;
             events = selector.find()?;
         }

@@ -29,7 +29,8 @@ pub(super) struct Counts {
     events_left_out: u64,
     /// Skipped records by reason, with the first of each reason.
     skipped: BTreeMap<SkipReason, (u64, SourcePosition)>,
-    /// Server versions that one log cannot show.
+    /// The versions of the source files, if merging the files into one log would change the versions for the
+    /// verdicts.
     mixed_versions: Vec<String>,
     /// Files that could not be read to the end.
     pub(super) damaged: Vec<(u32, Damage, u64)>,

@@ -122,8 +122,8 @@ impl Decoder {
         self.parts.add(stream, part, self.max_record);
     }
 
-    /// Joins the last part of a line with the parts before it. If the last part begins a new line, that line is
-    /// whole. The end of the earlier parts is then lost.
+    /// Joins the last part of a line with the parts before it. If the last part looks like the start of a new line,
+    /// it is decoded alone. The earlier parts then count as a truncated line.
     pub(super) fn last_part(
         &mut self,
         stream: usize,

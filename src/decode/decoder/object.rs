@@ -22,8 +22,8 @@ impl Decoder {
         }
     }
 
-    /// Opens an object as an envelope. If the last object at this depth was an envelope, the decoder did not try to
-    /// decode an event first. This function then tries that, too.
+    /// Opens an object as an envelope. The decoder tries an event first, unless the last object at this depth was an
+    /// envelope. In that case, this function also tries to decode the object as an event.
     pub(super) fn open_object(&mut self, text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) {
         let was_wrapped = self.is_envelope_at[context.layers.len()];
         let error = match serde_json::from_str::<EnvelopeKeys<'_>>(text) {

@@ -213,7 +213,8 @@ impl<'t> Gaps<'t> {
         }
     }
 
-    /// Reports the gaps as skipped. Without gaps, reports an empty one, so that the report counts the damage.
+    /// Reports the gaps as skipped. If there are none, it reports the text after the last event, so that the report
+    /// counts the damage.
     fn give(mut self, reason: SkipReason, context: TextContext<'_>, out: OutcomeSink<'_>) {
         let rest = &self.text[self.end..];
         self.gap(rest);

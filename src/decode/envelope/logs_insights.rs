@@ -22,7 +22,7 @@ pub fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
     Some(Content::Elements(rows, message))
 }
 
-/// Returns the message from a `@message` field that is not in a row.
+/// Returns the message from a single `@message` field, outside of a row.
 #[must_use]
 pub fn field(text: &str) -> Option<Inner<'_>> {
     let Field { field, value } = serde_json::from_str(text).ok()?;

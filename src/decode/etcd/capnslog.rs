@@ -64,7 +64,8 @@ fn line(clock: Clock, message: &str) -> EtcdResult<'_> {
     let request = memchr::memmem::find(message.as_bytes(), REQUEST.as_bytes());
     let is_warning = |at: &usize| is_warning(&message[..*at]);
     let Some(at) = request.filter(is_warning) else {
-        // If this is the warning, a shell or another logger escaped its quotes once more.
+        // The message may be the warning although its request was not found. Then a shell or another logger escaped
+        // its quotes once more.
         let is_lost = warns(message);
         return if is_lost {
             Err(SkipReason::WrongType)

@@ -1,7 +1,7 @@
 //! etcd's own log: its warnings about slow requests, in zap's JSON and in the older capnslog text.
 //!
-//! Source: etcd `server/etcdserver/txn/util.go:warnOfExpensiveGenericRequest` (3.6; `etcdserver/util.go` before). It
-//! writes both formats. The threshold is 100 ms unless `--warning-apply-duration` changes it.
+//! Source: etcd `server/etcdserver/txn/util.go:warnOfExpensiveGenericRequest` (3.6; `etcdserver/util.go` before).
+//! This function writes both formats. The threshold is 100 ms unless `--warning-apply-duration` changes it.
 
 mod capnslog;
 mod line;

@@ -10,8 +10,8 @@ use crate::k8s::{Mark, Marks, go_duration};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AccessLine<'a> {
-    /// Up to 1.21, the HTTP method. Later releases write either the method or the API verb. `requests::http_method`
-    /// interprets it.
+    /// Up to 1.21, this is the HTTP method. Later releases write either the method or the API verb.
+    /// `requests::http_method` determines the method from this text.
     pub verb: Cow<'a, str>,
     /// The request target: encoded path and raw query.
     pub uri: Cow<'a, str>,

@@ -51,8 +51,8 @@ pub struct KlogTime {
 /// Facts that complete a timestamp without year or zone.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ClockContext {
-    /// The timestamp of the line's envelope (CRI, docker, journald), in microseconds since 1970. It completes year and
-    /// zone.
+    /// The timestamp of the line's envelope (CRI, docker, journald), in microseconds since 1970. It determines the
+    /// year and the time zone of klog's timestamp.
     pub wrapper: Option<i64>,
     /// The year from the command line. If it is used, klog's time counts as UTC.
     pub year: Option<i32>,

@@ -13,8 +13,9 @@ use super::line::{Clock, KlogKind, KlogLine};
 use super::trace::TraceFragment;
 use crate::k8s::timestamp;
 
-/// A number below this is a timestamp in seconds, up to the year 5138. A number below a thousand times this is in
-/// milliseconds, from March 1973 on. Microseconds and nanoseconds continue this scale.
+/// The limit between timestamps in seconds and in milliseconds. Smaller numbers are seconds, which reach to the year
+/// 5138. From this limit on, numbers are milliseconds, which begin in March 1973. Numbers from 1,000 times this limit
+/// on are microseconds. Numbers from 1,000,000 times this limit on are nanoseconds.
 const MOST_SECONDS: f64 = 1e11;
 
 /// Parses a line; `None` if it is not in this format. etcd's lines look similar, but have a `level`.

@@ -56,7 +56,7 @@ pub enum TracePart {
 /// Source: k8s.io/apiserver `pkg/endpoints/handlers/get.go`, `pkg/storage/cacher/cacher.go`.
 const ITEM_STEPS: [&str; 3] = ["Writing http response done", "Listing from storage done", "Filtered items"];
 
-/// Field names. Values may contain commas, so a field ends only at a comma that one of these names follows.
+/// Field names. Values may contain commas, so a field ends only at a comma before one of these names.
 const KEYS: [&str; 24] = [
     "url",
     "user-agent",
@@ -227,7 +227,7 @@ fn leading_number(text: &str) -> Option<u64> {
     text[..text.bytes().take_while(u8::is_ascii_digit).count()].parse().ok()
 }
 
-/// Splits `key:value,key:value` into fields. A field ends at a comma that a known key follows.
+/// Splits `key:value,key:value` into fields. A field ends at a comma before a known key.
 fn fields_of(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {

@@ -16,7 +16,8 @@ const FIRST_SLOTS: usize = 1 << 4;
 const SLOTS: usize = 1 << 12;
 /// In bytes. Longer texts are not cached.
 const MAX_TEXT: usize = 1 << 10;
-/// The number of bytes, from the first difference on, that distinguish the clients of one user.
+/// The number of bytes that distinguish the clients of one user. These bytes begin where the texts of the clients
+/// first differ.
 const DISTINGUISHING_BYTES: usize = 16;
 /// The start of every cached text.
 const START: &[u8] = br#","user":{"username":""#;
@@ -51,7 +52,8 @@ struct CachedCaller {
     /// Positions of the fields in `text`.
     fields: ClientFields,
     id: Option<CallerId>,
-    /// Annotations of one of the client's requests. kubetoll does not need them. Empty if none are cached.
+    /// Annotations from one of the client's requests. kubetoll does not need them, and skips equal annotations of
+    /// later requests without parsing them. Empty if none are cached.
     annotations: Vec<u8>,
 }
 
@@ -130,8 +132,8 @@ impl CachedCallers {
         }
     }
 
-    /// The hash of a client. It includes the bytes at the offset where the user's clients differ. `rest` begins with
-    /// the client's text.
+    /// The hash of a client. `hash` is the hash of the user name. The result also covers the bytes at the offset
+    /// where the user's clients first differ. `rest` begins with the client's text.
     fn hash(&self, hash: u64, rest: &[u8]) -> u64 {
         let user = self.users.get(slot_of(hash, &self.users));
         let first_difference = user.and_then(|user| user.first_difference.filter(|_| user.hash == hash));

@@ -39,8 +39,8 @@ pub struct EventFields {
 }
 
 impl EventFields {
-    /// Locates the fields of an event. Returns `None` if the text is not an event, or if no server writes events in
-    /// this way. Then the caller uses `serde_json`.
+    /// Locates the fields of an event. Returns `None` if the text is not an event, or if its JSON is unusual. For
+    /// example, a key is repeated or has an escape. The caller then uses `serde_json`.
     #[must_use]
     pub fn find(text: &str, callers: &mut CachedCallers) -> Option<Self> {
         let mut fields = Self::default();

@@ -1,5 +1,5 @@
 //! Parses an audit event on demand. It locates the dozen fields that kubetoll needs. It skips all other values
-//! without parsing them, most of all bodies.
+//! without parsing them. The request and response bodies are the longest of these.
 //!
 //! Tests compare the result with that of `serde_json` and the `Deserialize` of [`Event`](crate::k8s::Event). For
 //! valid JSON, both return the same, or [`EventFields::find`] returns `None` and the caller uses `serde_json`. In

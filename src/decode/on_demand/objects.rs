@@ -346,9 +346,9 @@ pub(super) fn status(cursor: &mut JsonCursor<'_>) -> Option<StatusFields> {
     Some(StatusFields { code })
 }
 
-/// Moves over annotations that are only the authorization decision and reason, as for a fast request. kubetoll needs
-/// neither, unless the server responded 403. For other annotations, it returns `None` and leaves the cursor where it
-/// was.
+/// Moves over annotations that contain only the authorization decision and its reason. Fast requests often have only
+/// these. kubetoll needs neither, unless the server responded 403. For other annotations, it returns `None` and
+/// leaves the cursor where it was.
 pub(super) fn annotations_in_server_order(cursor: &mut JsonCursor<'_>) -> Option<()> {
     let start = cursor.at();
     let mut take = || {

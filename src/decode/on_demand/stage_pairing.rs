@@ -1,6 +1,6 @@
 //! Pairs a `RequestReceived` event with a later event of the same request. Both events contain the same client and
-//! request, in the same bytes. So the `RequestReceived` event is only compared, not parsed. Only its position and
-//! timestamp are its own. It waits for the later event until the end of its block.
+//! request, in the same bytes. So the `RequestReceived` event is only compared, not parsed. kubetoll takes only the
+//! position and the `stageTimestamp` from this event. The `RequestReceived` event waits until the end of its block.
 //!
 //! Tests compare a paired event with the same event, parsed alone.
 
@@ -70,7 +70,7 @@ impl<'b> PendingRequestReceived<'b> {
         Self { waiting: Vec::new(), expected, slots: [0; SLOTS] }
     }
 
-    /// Keeps a `RequestReceived` event until its pair arrives. Returns false for any other record.
+    /// Keeps a `RequestReceived` event, so that [`Self::pair`] can find it later. Returns false for any other record.
     pub fn keep(&mut self, record: Record<'b>) -> bool {
         let Some(waiting_event) = RequestReceived::parse(record) else { return false };
         let Ok(index) = u16::try_from(self.waiting.len() + 1) else { return false };
@@ -185,8 +185,8 @@ mod tests {
     const RECEIVED_TAIL: &str = r#","requestReceivedTimestamp":"2026-01-01T00:00:00.000000Z","stageTimestamp":"2026-01-01T00:00:00.000001Z"}"#;
     const RESPONSE_TAIL: &str = r#","responseStatus":{"metadata":{},"code":200},"requestReceivedTimestamp":"2026-01-01T00:00:00.000000Z","stageTimestamp":"2026-01-01T00:00:01.000000Z","annotations":{"a":"b"}}"#;
 
-    /// Whether a `RequestReceived` event is paired. If it is, checks that it differs from the later event only in the
-    /// fields of a response.
+    /// Whether a `RequestReceived` event is paired. If it is paired, this function checks its fields. Only the stage,
+    /// its timestamp, the response status and the annotations may differ from the later event.
     fn is_paired(waiting_event: &[u8], later_event: &str) -> bool {
         let mut pending = PendingRequestReceived::with_lines(0);
         if !pending.keep(Record { line: 1, offset: 0, bytes: waiting_event, kind: RecordKind::Line }) {

@@ -108,7 +108,7 @@ fn masking_takes_linear_time() {
         let begun = std::time::Instant::now();
         let _ = masked(&text);
         let _ = masked_target(&text);
-        // It takes less than a second; quadratic time would take minutes.
+        // Linear time takes less than a second; quadratic time would take minutes.
         assert!(begun.elapsed().as_secs() < 30, "{piece}");
     }
 }

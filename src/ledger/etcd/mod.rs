@@ -174,7 +174,8 @@ pub struct WorstRequest {
 }
 
 impl WorstRequest {
-    /// Whether this is the same request as `range`. An envelope may contain several requests at one position.
+    /// Whether this is the same request as `range`. The position alone does not identify a request, because an
+    /// envelope may contain several requests at one position.
     #[must_use]
     pub fn is(&self, range: &SlowRange) -> bool {
         (self.place, self.bytes, self.took_micros) == (range.place, range.bytes, range.took_micros)

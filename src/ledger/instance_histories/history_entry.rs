@@ -34,9 +34,9 @@ impl RequestKind {
 pub enum ResponseClass {
     /// The response has no error status, or its status is unknown.
     Served,
-    /// Any status of 400 or above, except 400, 410 and 422.
+    /// Status 410: the requested revision is too old.
     Expired,
-    /// Any other status of 400 or above.
+    /// Any status of 400 or above, except 400, 410 and 422.
     Refused,
     /// Status 400 or 422: the server does not support the request.
     Invalid,

@@ -83,7 +83,6 @@ pub static COLUMNS: &[ExportColumn] = &[
         "Distinct pods of the client: the same in all of its rows.",
     ),
     column("pods_more", NONE, Bool(|row| row.client.pods.more), "There were more pods than `pods` says."),
-    // The request shape.
     column("verb", NONE, Text(|row| row.shape.verb), "The verb, such as `list`."),
     column(
         "resource",

@@ -7,7 +7,7 @@ use memchr::memchr_iter;
 use crate::k8s::secrets::{masked, may_hold};
 use crate::render::escape::{escaped, without_marks};
 
-/// Characters that start a new cell or line in a reader that expects another separator than the comma.
+/// Characters that start a new cell or line in a reader whose separator is not the comma.
 const BREAKS: [char; 4] = [';', '\t', '\r', '\n'];
 
 /// Makes a text safe for a CSV cell. A `'` before a possible formula stops a spreadsheet from running it. Control
@@ -40,8 +40,8 @@ pub(super) fn harden(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether a text surely needs no change. This fast check of bytes is true for nearly all cells. `;` is the only
-/// printable character in [`BREAKS`].
+/// Whether a text surely needs no change. This fast check of bytes is true for nearly all cells. It searches for only
+/// one of [`BREAKS`], `;`, because the others are not printable.
 fn is_harmless(text: &str) -> bool {
     let is_printable_ascii = text.bytes().fold(true, |all, byte| all & matches!(byte, b' '..=b'~'));
     let is_begun = |at: usize| text[at..].starts_with(begins_formula);

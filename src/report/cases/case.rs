@@ -21,7 +21,7 @@ pub(in crate::report) struct Case {
     /// The number of findings of the worst member. If the leading finding is on all members, the number of findings
     /// on all members.
     pub worst_findings: usize,
-    /// The leading finding is on all members together.
+    /// Whether the leading finding is on all members together.
     pub is_on_sum: bool,
     /// The number of resources that the worst member reads in a job's run or in views. 1 for other cases; 0 for a
     /// case on the input.

@@ -35,12 +35,12 @@ pub(super) struct Cause<'h, 'r> {
     pub group: RowGroup<'r>,
     pub severity: Severity,
     pub resource: Option<&'h str>,
-    /// All findings are by rules that judge a whole client.
+    /// Whether all findings are by rules that judge a whole client.
     pub is_of_whole_client: bool,
     pub is_on_log: bool,
-    /// The requests are a run of a job that reads one resource after the other, or views of several resources.
+    /// Whether the requests are a job's run that reads several resources in turn, or views of several resources.
     pub is_run: bool,
-    /// The requests come from views that people look at.
+    /// Whether the requests come from views that a program, such as a dashboard, shows to people.
     pub is_view: bool,
     pub is_on_sum: bool,
 }
@@ -125,8 +125,8 @@ fn effects<'r>(own: &[usize], hits: &[HitRef<'_, 'r>]) -> Vec<(&'r str, Vec<usiz
     effects
 }
 
-/// Whether the requests are reads of a job or of views. Commands do not count as jobs: a person or a script runs each
-/// command for its own reason.
+/// Whether the requests are reads by a job, or come from views that a program shows to people. Commands do not count
+/// as jobs: a person or a script runs each command for its own reason.
 pub(super) fn is_run(hit: &HitRef<'_, '_>, group: &RowGroup<'_>) -> bool {
     let lead = group.leading();
     let reads = matches!(RequestAction::new(lead), RequestAction::ReadsMany | RequestAction::ReadsOne)

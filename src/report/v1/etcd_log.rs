@@ -79,7 +79,7 @@ pub struct EtcdRequests {
     /// `list` (a range of keys), `get` (one key), `count`, `keys` and `revision-check` (the apiserver's own),
     /// `read-transaction`, `write` or `other`.
     pub kind: String,
-    /// The apiserver sends it for its own use, not for a client.
+    /// The apiserver sends these requests for its own use, not for a client.
     pub servers_own: bool,
     /// Requests.
     pub requests: u64,
@@ -169,8 +169,8 @@ pub struct EtcdSlow {
     pub covered: u64,
     /// The bytes of the covered reads. A read that LISTs of several clients cover counts for each client.
     pub covered_bytes: u64,
-    /// Reads that only this client's LISTs cover. For reads that no LIST covers: reads that only this client's LISTs
-    /// overlap.
+    /// Reads whose best-matching LISTs are all from this client. A LIST that covers the read matches best, then a
+    /// LIST that overlaps it, then a LIST within the slack.
     pub alone: u64,
     /// The number of keys in the largest response. A covered read takes precedence over others.
     pub items: u64,

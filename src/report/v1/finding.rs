@@ -63,7 +63,8 @@ pub struct Finding {
     pub fingerprint: String,
 }
 
-/// Values sorted by name. A list, because allocating the nodes of a map takes longer than the lookups save.
+/// Values sorted by name. They are in a list, because a map is slower: allocating its entries takes longer than its
+/// lookups save.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Stats(Vec<(&'static str, serde_json::Value)>);
 
@@ -200,7 +201,8 @@ pub struct Rival {
     pub client: String,
     /// The client's short name. If the rival is the same client, the name with the product.
     pub name: String,
-    /// The number of objects that both clients write; an estimate above 64. 0 if they write different subresources.
+    /// The number of objects that both clients write. A number above 64 is an estimate. The number is 0 if the
+    /// clients write different subresources.
     pub objects: u64,
     /// The rival's writes to these objects. Without such objects, its writes to the resource.
     pub writes: u64,

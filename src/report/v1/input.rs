@@ -50,7 +50,7 @@ pub struct Input {
     pub events_without_request: u64,
     /// The log has only RequestReceived events. Each counts as a request. Statuses, durations and rates are unknown.
     pub received_only: bool,
-    /// Records with bytes that are not UTF-8. kubetoll reads them as U+FFFD.
+    /// Records with bytes that are not UTF-8. kubetoll reads such bytes as U+FFFD.
     pub replaced_utf8: u64,
     /// Foreign records by kind: records of other logs, and continuation lines.
     pub foreign: BTreeMap<String, u64>,

@@ -180,7 +180,7 @@ pub struct AllFollowed {
 pub struct Followed {
     /// The number of followed instances, for each product of each client.
     pub instances: u64,
-    /// One of this many instances was followed, chosen by a hash of its name. 1 means all.
+    /// The sampling ratio: one in `oneOf` instances was followed, chosen by a hash of its name. 1 means all.
     pub one_of: u64,
     /// The number of followed requests.
     pub requests: u64,

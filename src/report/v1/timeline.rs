@@ -34,7 +34,7 @@ impl Timeline {
         (u64::from(minute - point.minute) < self.window_minutes).then_some(point)
     }
 
-    /// Adds the `count` of each point.
+    /// Adds the windows of this timeline to `rates`. `count` selects the number of a point to add.
     pub(crate) fn add_to(&self, rates: &mut RequestRates, count: fn(&Point) -> u32) {
         for point in self.points.0.iter().filter(|point| count(point) > 0) {
             rates.add(u64::from(point.minute), self.window_minutes, u64::from(count(point)));

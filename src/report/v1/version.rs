@@ -22,7 +22,7 @@ pub struct VersionEvidence {
     pub excludes: String,
 }
 
-/// The totals if the server has a version in this range, which the log leaves possible.
+/// The totals, assuming that the server has a version in this range. The log does not exclude these versions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct VersionTotals {
