@@ -170,7 +170,7 @@ pub const INPUT: &[Variable<InputGetter>] = &[
     Variable {
         name: "minutes",
         kind: Int,
-        doc: "Minutes from the first event to the last product_row.",
+        doc: "Minutes from the first event to the last one.",
         get: |input| VariableValue::count(input.minutes),
     },
     Variable {
@@ -201,7 +201,7 @@ pub const INPUT: &[Variable<InputGetter>] = &[
     Variable {
         name: "etcdWritesPerMinute",
         kind: Double,
-        doc: "Writes to etcd per minute, over the minutes with at least product_row. Leases, events, dry runs, and refused requests do not count.",
+        doc: "Writes to etcd per minute, over the minutes with at least one. Leases, events, dry runs, and refused requests do not count.",
         get: |input| VariableValue::Double(input.etcd_writes.per_minute),
     },
     Variable {
@@ -213,7 +213,7 @@ pub const INPUT: &[Variable<InputGetter>] = &[
     Variable {
         name: "etcdWriteMinutes",
         kind: Int,
-        doc: "Minutes with at least product_row such write.",
+        doc: "Minutes with at least one such write.",
         get: |input| VariableValue::count(input.etcd_writes.minutes),
     },
     Variable {
@@ -231,13 +231,13 @@ pub const INPUT: &[Variable<InputGetter>] = &[
     Variable {
         name: "nodes",
         kind: Int,
-        doc: "Nodes of the cluster: those in the inventory, or the highest number that product_row client was seen on.",
+        doc: "Nodes of the cluster: those in the inventory, or the highest number that one client was seen on.",
         get: |input| VariableValue::count(input.nodes),
     },
     Variable {
         name: "withoutReads",
         kind: Bool,
-        doc: "At least product_row source is a log that never contains reads (Azure's kube-audit-admin).",
+        doc: "At least one source is a log that never contains reads (Azure's kube-audit-admin).",
         get: |input| VariableValue::Bool(input.without_reads),
     },
     Variable {
