@@ -5,7 +5,7 @@ mod slow_reads;
 pub use slow_reads::{MatchedSlowReads, Nearness, RunningList, SLACK, SlowRead, SlowReads, match_to_lists};
 
 use super::client_summary::ClientSummary;
-use super::key::ShapeKey;
+use super::shape_key::ShapeKey;
 use super::shape_summary::{ProductRow, ShapeSummary};
 use crate::apiserver::ParsedTarget;
 use crate::apiserver::options::{Narrows, Selector};

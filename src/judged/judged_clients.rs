@@ -10,9 +10,9 @@ use rustc_hash::FxBuildHasher;
 
 use super::agreement::{Agreement, compare};
 use super::client_summary::ClientSummary;
-use super::key::ShapeKey;
 use super::load::{self, LoadUnit, Measure, RequestLoad};
 use super::pagination::Pagination;
+use super::shape_key::ShapeKey;
 use super::shape_summary::{ProductRow, ShapeSummary};
 use super::{etcd, impersonation};
 use crate::apiserver::judge::served_against_model;
@@ -55,7 +55,7 @@ pub struct JudgedClients {
 }
 
 /// The inputs for verdicts and costs.
-struct Measures<'a> {
+struct VerdictInputs<'a> {
     /// The server for each version index.
     servers: &'a [Server],
     /// The versions that the server may have.
@@ -83,7 +83,7 @@ struct KeyedVerdict {
     against_model: bool,
 }
 
-impl Measures<'_> {
+impl VerdictInputs<'_> {
     fn keyed_verdict(&self, row_key: &RowKey, status: Option<u16>) -> KeyedVerdict {
         let version_index = row_key.version_index;
         let cache = || self.verdicts_by_shape.lock().unwrap_or_else(PoisonError::into_inner);
@@ -129,7 +129,7 @@ impl JudgedClients {
         let nodes = separate.iter().map(|(_, client)| client.nodes.count().0).max().unwrap_or(0);
         let unit = if inventory.is_some() { LoadUnit::Objects } else { LoadUnit::RequestMicros };
         let (inventory, namespaces) = inventory.unzip();
-        let measures = Measures {
+        let inputs = VerdictInputs {
             servers,
             namespaces: namespaces.unwrap_or_default(),
             version: version.clone(),
@@ -145,10 +145,7 @@ impl JudgedClients {
             slow_reads: etcd::MatchedSlowReads::default(),
             followed: patterns.followed,
             nodes,
-            cluster_nodes: measures
-                .prices
-                .and_then(|prices| prices.nodes())
-                .map_or(nodes, |nodes| nodes.count),
+            cluster_nodes: inputs.prices.and_then(|prices| prices.nodes()).map_or(nodes, |nodes| nodes.count),
             measure: Measure { unit, received_only },
         };
         let separate = separate.into_iter().map(|(key, client)| {
@@ -164,8 +161,7 @@ impl JudgedClients {
             };
             let running = |product| hash.map_or(Running::On, |client| patterns.running(client, product));
             let kubelets = hash.map_or(&[][..], |client| patterns.nodes(client)).to_vec();
-            let summary =
-                judged.client_summary(key, client, &mut client_patterns, &lists, &running, &measures);
+            let summary = judged.client_summary(key, client, &mut client_patterns, &lists, &running, &inputs);
             ClientSummary { kubelets, ..summary }
         });
         let mut summaries: Vec<ClientSummary> = summaries.collect();
@@ -225,7 +221,7 @@ impl JudgedClients {
         client_patterns: &mut ClientPatterns,
         lists_of: &dyn Fn(u64, u32) -> Option<Vec<ListInterval>>,
         running: &dyn Fn(u64) -> Running,
-        measures: &Measures<'_>,
+        inputs: &VerdictInputs<'_>,
     ) -> ClientSummary {
         let mut summary = ClientSummary {
             key,
@@ -270,11 +266,11 @@ impl JudgedClients {
                     };
                     (row_key, product_row)
                 });
-            if measures.prices.is_none() {
+            if inputs.prices.is_none() {
                 // Pagination only affects costs.
                 let pagination = Pagination::default();
                 for (row_key, product_row) in rows {
-                    self.add_row(&mut summary.shapes, row_key, product_row, measures, &pagination);
+                    self.add_row(&mut summary.shapes, row_key, product_row, inputs, &pagination);
                 }
                 continue;
             }
@@ -284,7 +280,7 @@ impl JudgedClients {
                 Some((row_key.as_ref()?, product_row, served))
             }));
             for (row_key, product_row) in rows {
-                self.add_row(&mut summary.shapes, row_key, product_row, measures, &pagination);
+                self.add_row(&mut summary.shapes, row_key, product_row, inputs, &pagination);
             }
         }
         summary
@@ -296,15 +292,15 @@ impl JudgedClients {
         shapes: &mut BTreeMap<Arc<ShapeKey>, ShapeSummary>,
         row_key: Option<RowKey>,
         mut product_row: ProductRow,
-        measures: &Measures<'_>,
+        inputs: &VerdictInputs<'_>,
         pagination: &Pagination,
     ) {
         let (row, requests) = (&product_row.row, self.requests(&product_row.row));
         let (key, shape_summary, agreement) = if let Some(row_key) = row_key {
-            self.shape_summary(measures, row_key, row, requests, pagination)
+            self.shape_summary(inputs, row_key, row, requests, pagination)
         } else {
             let shape_summary = ShapeSummary {
-                work: measures.prices.map(|_| Box::new(Work::UNKNOWN)),
+                work: inputs.prices.map(|_| Box::new(Work::UNKNOWN)),
                 ..ShapeSummary::folded()
             };
             let key = Arc::new(ShapeKey::folded(self.server.version));
@@ -359,25 +355,24 @@ impl JudgedClients {
 
     fn shape_summary(
         &self,
-        measures: &Measures<'_>,
+        inputs: &VerdictInputs<'_>,
         row_key: RowKey,
         row: &Row,
         requests: u64,
         pagination: &Pagination,
     ) -> (Arc<ShapeKey>, ShapeSummary, Agreement) {
-        let server = &measures.servers[usize::from(row_key.version_index)];
+        let server = &inputs.servers[usize::from(row_key.version_index)];
         let shape = row_key.shape.as_borrowed();
         // RequestReceived events have no response.
         let status = row_key.status_class.status().filter(|_| !self.received_only);
-        let KeyedVerdict { key, verdict, certainty, against_model } =
-            measures.keyed_verdict(&row_key, status);
+        let KeyedVerdict { key, verdict, certainty, against_model } = inputs.keyed_verdict(&row_key, status);
         let mut agreement = compare(shape.verb, &verdict, server.version, &row.rare().observed);
         if against_model {
             agreement.contradict += requests;
         }
-        let work = measures.prices.map(|prices| {
+        let work = inputs.prices.map(|prices| {
             let resource = key.resource.as_deref().unwrap_or_default();
-            let part = measures.namespaces.part(&row_key.shape, &row.targets);
+            let part = inputs.namespaces.part(&row_key.shape, &row.targets);
             let work = prices.work_in(server, &shape, &verdict, resource, part);
             let pages =
                 pagination.pages_of(&row_key).filter(|_| reads_several_pages(&shape.options, &verdict));

@@ -5,15 +5,15 @@ mod client_summary;
 pub mod etcd;
 mod impersonation;
 mod judged_clients;
-mod key;
 mod load;
 mod pagination;
+mod shape_key;
 mod shape_summary;
 pub(crate) mod shape_text;
 
 pub use agreement::{Agreement, compare};
 pub use client_summary::{Agent, ClientSummary, Job};
 pub use judged_clients::JudgedClients;
-pub use key::ShapeKey;
 pub use load::{LoadUnit, Measure, RequestLoad};
+pub use shape_key::ShapeKey;
 pub use shape_summary::{ProductRow, ShapeSummary};

@@ -6,7 +6,7 @@ use compact_str::CompactString;
 
 use super::agreement::Agreement;
 use super::etcd::SlowRead;
-use super::key::ShapeKey;
+use super::shape_key::ShapeKey;
 use crate::apiserver::options::Single;
 use crate::apiserver::{Certainty, RequestShape, ServedFrom, Verdict};
 use crate::cost::{Cost, CostByMinute, Work, page_limit};

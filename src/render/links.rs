@@ -1,7 +1,7 @@
 //! URLs of pages on kubetoll and its rules. A page without a known URL gets no link.
 
 use crate::report::v1::RuleInfo;
-use crate::rules::set::is_embedded;
+use crate::rules::rule_set::is_embedded;
 
 /// The repository, which the build job sets. docs/ci.md describes this variable and `KUBETOLL_REVISION`.
 const GIVEN: Option<&str> = option_env!("KUBETOLL_REPOSITORY");

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use cel::common::ast::{Expr, IdedExpr, LiteralValue, SourceInfo, operators};
 
 use super::check_error::CheckError;
-use super::names::{Root, VariableRef, VariableScope};
 use super::native::NativeExpr;
-use super::types::TypeCheck;
+use super::type_check::TypeCheck;
 use super::value::VariableValue;
+use super::variables::{Root, VariableRef, VariableScope};
 
 /// The maximum length of a condition, in bytes: about twenty times the longest embedded condition.
 const LONGEST: usize = 4_096;
@@ -31,7 +31,7 @@ pub struct Condition {
     /// The operands of the condition's outermost `&&`, or the whole condition. An operand uses fewer variables than
     /// the whole condition. Thus an operand has fewer distinct inputs, and its cached results are used more often.
     pub conjuncts: Vec<Conjunct>,
-    expr: Runnable,
+    expr: CompiledExpr,
 }
 
 /// An operand of a condition's outermost `&&`.
@@ -39,17 +39,17 @@ pub struct Condition {
 pub struct Conjunct {
     /// The variables that the operand uses, without duplicates.
     pub variables: Vec<VariableRef>,
-    expr: Runnable,
+    expr: CompiledExpr,
 }
 
 /// An expression for CEL's interpreter. It also has a [`NativeExpr`], if the expression can be translated.
 #[derive(Debug)]
-struct Runnable {
+struct CompiledExpr {
     native: Option<NativeExpr>,
     cel: IdedExpr,
 }
 
-impl Runnable {
+impl CompiledExpr {
     fn new(cel: &IdedExpr, scope: &VariableScope<'_>) -> Self {
         Self { native: NativeExpr::new(cel, scope), cel: cel.clone() }
     }
@@ -110,10 +110,10 @@ impl Condition {
         }
         let conjunct = |expr: &IdedExpr| Conjunct {
             variables: TypeCheck::run(expr, source_info, scope).0,
-            expr: Runnable::new(expr, scope),
+            expr: CompiledExpr::new(expr, scope),
         };
         let conjuncts = conjuncts_of(expr).into_iter().map(conjunct).collect();
-        Ok(Self { source: source.to_owned(), variables, conjuncts, expr: Runnable::new(expr, scope) })
+        Ok(Self { source: source.to_owned(), variables, conjuncts, expr: CompiledExpr::new(expr, scope) })
     }
 
     /// Evaluates the condition without CEL. This suffices for most conditions. `Some` is always equal to CEL's

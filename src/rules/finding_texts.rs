@@ -10,14 +10,14 @@ use super::finding::{Finding, FindingVerdict, OnProgram};
 use super::group::{GroupGetter, RowGroup};
 use super::input::{INPUT, InputFacts};
 use super::job_advice::job_advice;
-use super::names::{Root, threshold_value};
 use super::permission::Permission;
 use super::rivals;
 use super::rows::fact;
 use super::rule::{Audience, AudienceFix, Audiences, Rule, Severity};
 use super::stats::{OF_FAILURES, STATS, peak_mean_minutes};
-use super::text::{NamedValues, TemplateObject, TextTemplate};
+use super::text_template::{NamedValues, TemplateObject, TextTemplate};
 use super::value::{Variable, VariableValue};
+use super::variables::{Root, threshold_value};
 use crate::cost::CostBasis;
 use crate::judged::Job;
 use crate::ledger::{Exemplar, Exemplars, Merge};
@@ -70,7 +70,7 @@ fn set_values<'v, Get>(names: &[Variable<Get>], find: impl Fn(&Get) -> VariableV
     set
 }
 
-fn map(root: Root, facts: &Arc<NamedValues>, escape: fn(&str) -> String) -> Value {
+fn template_object(root: Root, facts: &Arc<NamedValues>, escape: fn(&str) -> String) -> Value {
     Value::from_object(TemplateObject { name: String::new(), root, facts: facts.clone(), escape })
 }
 
@@ -127,7 +127,7 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &RowGroup<'_>) ->
             filled.push(("server", facts(&servers, Root::Server, SERVER, "")));
         }
         if named(Root::Stats) {
-            filled.push(("stats", map(Root::Stats, &stats, escape)));
+            filled.push(("stats", template_object(Root::Stats, &stats, escape)));
         }
         if named(Root::Threshold) {
             filled.push(("threshold", thresholds(rule)));
@@ -171,7 +171,7 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &RowGroup<'_>) ->
         look_for,
         tradeoff,
         stats: Arc::unwrap_or_clone(stats),
-        verdict: Some(path(leading, group)),
+        verdict: Some(verdict(leading, group)),
         load: group.load(),
         cost: group.known_cost(),
         span: group.span(),
@@ -230,7 +230,7 @@ fn user_agents(group: &RowGroup<'_>) -> Vec<(String, String)> {
 pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts) -> (Finding, Vec<String>) {
     let facts = Arc::new(set_values(INPUT, |get| get(input)));
     let values = Value::from_pairs([
-        ("input", map(Root::Input, &facts, str::to_owned)),
+        ("input", template_object(Root::Input, &facts, str::to_owned)),
         ("threshold", thresholds(rule)),
     ]);
     let fill = |text: &TextTemplate| text.render(&values).map_err(|error| format!("{}: {error}", rule.id));
@@ -294,7 +294,7 @@ fn fix(
     let of = |audiences: &[Audience]| {
         let own = |audience: &Audience| rule.fix.iter().find(|fix| fix.audience == *audience);
         let fix = audiences.iter().find_map(own);
-        fix.map_or(Ok(None), |fix| filled(rule, fix, leading, fill))
+        fix.map_or(Ok(None), |fix| render_fix(rule, fix, leading, fill))
     };
     let Audiences { sure, job, jobs } = Audience::for_row(leading);
     let own = of(&sure)?;
@@ -303,7 +303,7 @@ fn fix(
 }
 
 /// Renders the text of the first case whose condition holds.
-fn filled(
+fn render_fix(
     rule: &Rule,
     AudienceFix { cases, .. }: &AudienceFix,
     leading: &RowFacts<'_>,
@@ -331,7 +331,7 @@ fn filled(
     Ok(None)
 }
 
-fn path(leading: &RowFacts<'_>, group: &RowGroup<'_>) -> FindingVerdict {
+fn verdict(leading: &RowFacts<'_>, group: &RowGroup<'_>) -> FindingVerdict {
     let key = leading.key;
     FindingVerdict {
         verb: key.verb.map_or("other", crate::k8s::Verb::as_str),

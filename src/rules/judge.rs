@@ -14,13 +14,13 @@ use super::gates::{self, Gates, RequestGate, Worst};
 use super::group::RowGroup;
 use super::hits::HitRef;
 use super::input::{INPUT, InputFacts};
-use super::matching::{Matcher, Memo};
-use super::names::{Root, VariableRef, threshold_value};
+use super::matching::{Matcher, ResultCache};
 use super::programs::ProgramRow;
 use super::rows::{Rows, fact};
 use super::rule::{Rule, Severity};
 use super::stats::STATS;
 use super::value::VariableValue;
+use super::variables::{Root, VariableRef, threshold_value};
 use super::{Finding, Suppression};
 use crate::apiserver::resources::OTHER;
 use crate::judged::JudgedClients;
@@ -223,7 +223,7 @@ struct RuleRun<'r, 'a> {
 
 /// Cached CEL results of each level, and the values of the rule's thresholds.
 struct Levels {
-    memos: Vec<Memo<'static, bool>>,
+    caches: Vec<ResultCache<'static, bool>>,
     thresholds: Vec<VariableValue<'static>>,
 }
 
@@ -259,7 +259,7 @@ impl<'r> RuleRun<'r, '_> {
         let order = all.order(self.rule.group_by).iter();
         let matched: Vec<(u32, u32)> = order.filter(|(_, row)| is_matched[*row as usize]).copied().collect();
         let mut levels = Levels {
-            memos: self.rule.levels.iter().map(|_| Memo::default()).collect(),
+            caches: self.rule.levels.iter().map(|_| ResultCache::default()).collect(),
             thresholds: self.rule.threshold_values().map(|(_, value)| value).collect(),
         };
         for rows in groups(&matched) {
@@ -426,8 +426,8 @@ impl<'r> RuleRun<'r, '_> {
             return None;
         }
         let (rule, stats) = (self.rule, STATS.as_slice());
-        let Levels { memos, thresholds } = levels;
-        for ((severity, condition), memo) in rule.levels.iter().zip(memos) {
+        let Levels { caches, thresholds } = levels;
+        for ((severity, condition), cache) in rule.levels.iter().zip(caches) {
             let value = |variable: VariableRef| match variable.root {
                 Root::Stats => (stats[variable.index].get)(group),
                 Root::Threshold => thresholds[variable.index].as_borrowed(),
@@ -436,9 +436,9 @@ impl<'r> RuleRun<'r, '_> {
             let holds = condition.holds_natively(value).unwrap_or_else(|| {
                 let values: Vec<VariableValue<'static>> =
                     condition.variables.iter().map(|variable| value(*variable).into_owned()).collect();
-                memo.get(&values).copied().unwrap_or_else(|| {
+                cache.get(&values).copied().unwrap_or_else(|| {
                     let holds = self.run(condition, &values);
-                    memo.insert(values, holds);
+                    cache.insert(values, holds);
                     holds
                 })
             });

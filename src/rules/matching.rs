@@ -13,7 +13,7 @@ use super::rows::{FactColumn, FactKey, Rows, fact};
 use super::value::VariableValue;
 
 /// CEL's results, cached by the values of the variables.
-pub(super) type Memo<'v, A> = HashMap<Vec<VariableValue<'v>>, A, FxBuildHasher>;
+pub(super) type ResultCache<'v, A> = HashMap<Vec<VariableValue<'v>>, A, FxBuildHasher>;
 
 /// Evaluates a rule's `match`. For most rows, one lookup suffices: the result of the operands that use only `request.*`
 /// and `server.*`.
@@ -91,7 +91,7 @@ fn all_hold<'r>(
 struct CachedConjunct<'r> {
     conjunct: &'r Conjunct,
     table: Option<ResultTable<'r>>,
-    memo: Memo<'r, EvalResult>,
+    cache: ResultCache<'r, EvalResult>,
 }
 
 /// Whether an operand holds, or the error of its evaluation.
@@ -149,7 +149,7 @@ impl<'r> ResultTable<'r> {
 
 impl<'r> CachedConjunct<'r> {
     fn new(conjunct: &'r Conjunct, rows: &'r Rows<'_>) -> Self {
-        Self { conjunct, table: ResultTable::new(conjunct, rows), memo: Memo::default() }
+        Self { conjunct, table: ResultTable::new(conjunct, rows), cache: ResultCache::default() }
     }
 
     fn holds(
@@ -186,11 +186,11 @@ impl<'r> CachedConjunct<'r> {
         }
         let values: Vec<VariableValue<'r>> =
             self.conjunct.variables.iter().map(|variable| fact(*variable, facts)).collect();
-        if let Some(cached) = self.memo.get(&values) {
+        if let Some(cached) = self.cache.get(&values) {
             return cached.clone();
         }
         let holds = run(self.conjunct, &values);
-        self.memo.insert(values, holds.clone());
+        self.cache.insert(values, holds.clone());
         holds
     }
 }

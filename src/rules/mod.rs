@@ -1,7 +1,7 @@
 //! Rules: YAML files with CEL conditions over judged clients. A rule never sees an event.
 //!
-//! [`rule_file`] reads `rules/<name>.yaml`, and [`rule`] is the checked rule. [`set`] collects the rules of a run.
-//! [`names`] lists the variables that rules may use. [`judge`] evaluates the rules.
+//! [`rule_file`] reads `rules/<name>.yaml`, and [`rule`] is the checked rule. [`rule_set`] collects the rules of a run.
+//! [`variables`] lists the variables that rules may use. [`judge`] evaluates the rules.
 //!
 //! Imports go one way. Judging uses findings, findings use policies and rules, and rules use conditions and texts.
 //! Conditions and texts use variables, variables use groups of rows, and groups use the facts of a row.
@@ -21,7 +21,6 @@ pub mod input;
 pub mod job_advice;
 mod judge;
 mod matching;
-pub mod names;
 mod native;
 mod over_time;
 pub mod permission;
@@ -33,13 +32,14 @@ mod rows;
 pub mod rule;
 mod rule_checker;
 pub mod rule_file;
+pub mod rule_set;
 pub mod schema;
-pub mod set;
 pub mod sources;
 pub mod stats;
-pub mod text;
-mod types;
+pub mod text_template;
+mod type_check;
 pub mod value;
+pub mod variables;
 
 pub use crate::files::error::{self, FileError, FileErrors};
 use crate::files::yaml;
@@ -49,4 +49,4 @@ pub use judge::{FindingsOnClient, RuleResults, judge, judge_some};
 pub use policy::{Policy, Suppression};
 pub use rule::{Rule, Severity};
 pub use rule_checker::parse_rule;
-pub use set::{BadRules, RuleSet};
+pub use rule_set::{BadRules, RuleSet};

@@ -8,8 +8,8 @@ use std::cmp::Ordering;
 
 use cel::common::ast::{CallExpr, Expr, IdedExpr, LiteralValue, operators};
 
-use super::names::{VariableRef, VariableScope};
 use super::value::{Kind, VariableValue};
+use super::variables::{VariableRef, VariableScope};
 
 /// A translated CEL expression.
 #[derive(Debug, Clone, PartialEq)]

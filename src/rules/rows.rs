@@ -10,11 +10,11 @@ use rustc_hash::FxBuildHasher;
 
 use super::facts::{CLIENT, REQUEST, RowFacts, SERVER};
 use super::group::ClientTotals;
-use super::names::{Root, VariableRef};
 use super::programs::Programs;
 use super::row_ids::{IndexedRows, RowIds};
 use super::rule::{Rule, RuleGroupBy};
 use super::value::VariableValue;
+use super::variables::{Root, VariableRef};
 use crate::judged::JudgedClients;
 
 /// All rows, and the indices over them.

@@ -6,9 +6,9 @@ use std::str::FromStr;
 use super::condition::Condition;
 use super::error::FilePosition;
 use super::facts::{RowFacts, is_viewer};
-use super::names::{Root, threshold_value};
-use super::text::TextTemplate;
+use super::text_template::TextTemplate;
 use super::value::VariableValue;
+use super::variables::{Root, threshold_value};
 use crate::judged::Job;
 use crate::k8s::Library;
 

@@ -7,10 +7,10 @@ use regex::Regex;
 use super::check_error::CheckError;
 use super::condition::Condition;
 use super::error::{FileErrors, FilePosition, expected};
-use super::names::{Root, VariableScope};
 use super::rule::{Audience, AudienceFix, ID, NAME, Rule, RuleGroupBy, Severity};
 use super::rule_file::{FixCase, Positioned, Reader, RuleFile, read};
-use super::text::TextTemplate;
+use super::text_template::TextTemplate;
+use super::variables::{Root, VariableScope};
 use super::yaml;
 
 /// The stack size for parsing a rule, in bytes. The system allocates only the pages in use.
@@ -47,11 +47,11 @@ fn parse_at_level(file: &str, source: &str, level: CheckLevel, errors: &mut File
     let before = errors.0.len();
     let node = yaml::read(file, source, yaml::LONGEST, errors)?;
     let rule_file = read(node, &mut Reader { file, errors });
-    let rule = Checker { file, source, errors, level }.rule(rule_file);
+    let rule = RuleChecker { file, source, errors, level }.rule(rule_file);
     rule.filter(|_| errors.0.len() == before)
 }
 
-struct Checker<'a> {
+struct RuleChecker<'a> {
     file: &'a str,
     source: &'a str,
     errors: &'a mut FileErrors,
@@ -68,7 +68,7 @@ enum CheckLevel {
     Embedded,
 }
 
-impl Checker<'_> {
+impl RuleChecker<'_> {
     fn rule(&mut self, rule_file: RuleFile) -> Option<Rule> {
         let id = rule_file.id.as_ref().and_then(|id| self.id(id));
         let name = rule_file.name.as_ref().and_then(|name| self.name(name));

@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use super::names::Root;
 use super::policy;
 use super::rule::{Audience, ID, NAME, RuleGroupBy, Severity};
 use super::rule_file::{self, FileKey, LEVELS};
-use super::set::RuleSet;
+use super::rule_set::RuleSet;
 use super::sources::SOURCE_KEYS;
 use super::value::Kind;
+use super::variables::Root;
 
 const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
 
@@ -215,7 +215,7 @@ fn source() -> Value {
 mod tests {
     use super::*;
     use crate::rules::condition::Condition;
-    use crate::rules::names::VariableScope;
+    use crate::rules::variables::VariableScope;
 
     #[test]
     fn schema_examples_compile() {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::render::escape::pretty_json;
 use crate::rules::Rule;
 use crate::rules::rule::{AudienceFix, Severity};
-use crate::rules::text::TextTemplate;
+use crate::rules::text_template::TextTemplate;
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -6,7 +6,7 @@ use super::family;
 use super::list::levels;
 use super::page::{Link, PagePart, parts};
 use crate::rules::figures::FILTERS;
-use crate::rules::names::Root;
+use crate::rules::variables::Root;
 use crate::rules::{Rule, RuleSet};
 
 /// The maximum number of characters in a line of code.

@@ -4,7 +4,7 @@ use super::cel::broken;
 use super::family;
 use crate::rules::Rule;
 use crate::rules::rule::AudienceFix;
-use crate::rules::text::TextTemplate;
+use crate::rules::text_template::TextTemplate;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PagePart {

@@ -1,5 +1,5 @@
 //! Texts of rules, such as messages and fixes: minijinja templates whose placeholders are the variables of
-//! [`super::names`].
+//! [`super::variables`].
 
 use std::collections::HashSet;
 use std::fmt;
@@ -11,8 +11,8 @@ use minijinja::{Environment, UndefinedBehavior, Value};
 use super::check_error::CheckError;
 use super::error::expected;
 use super::figures;
-use super::names::{Root, VariableScope};
 use super::value::{Kind, VariableValue};
+use super::variables::{Root, VariableScope};
 
 /// The placeholders that a text can use in addition to the variables.
 const PLAIN: [&str; 6] = ["client", "resource", "product", "shape", "permission", "rivals"];
@@ -321,7 +321,7 @@ impl Object for TemplateObject {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::names::Root;
+    use crate::rules::variables::Root;
     use minijinja::context;
 
     fn compile(source: &str) -> Result<TextTemplate, Vec<CheckError>> {

@@ -6,8 +6,8 @@ use cel::common::ast::{
 
 use super::check_error::CheckError;
 use super::error::expected;
-use super::names::{Root, VariableRef, VariableScope};
 use super::value::Kind;
+use super::variables::{Root, VariableRef, VariableScope};
 
 /// The type of an expression. An expression with an error has the type `Any`, so that the error is reported once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
