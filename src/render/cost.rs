@@ -7,7 +7,7 @@ use super::prose::Line;
 pub(super) use crate::report::v1::is_estimate;
 use crate::report::v1::{Amount, Client, Cost, Finding, Inventory, Report, Work};
 
-/// The maximum number of resources in each list of what the inventory lacks. Also the maximum number of lines that
+/// The maximum number of resources in each list of resources that the inventory lacks. Also the maximum number of lines that
 /// correct a resource's name.
 const NAMED: usize = 6;
 
