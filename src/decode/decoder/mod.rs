@@ -1,44 +1,42 @@
 //! Opens envelopes until it finds an audit event, an access line or an entry of another log. It emits exactly one
 //! [`Outcome`] for each entry of a record.
 
-mod etcd;
-mod event_batch;
-mod line;
-mod object;
-pub(super) mod salvage;
+mod context;
+mod etcd_line;
+mod open;
+mod pieces;
 
-pub use event_batch::LocatedEvent;
+pub use context::{OutcomeSink, SourceFacts};
 
-use super::envelope::{Envelope, cri, yaml};
+use context::{TextContext, cut_reason};
+use etcd_line::{etcd_line, line_inside};
+use open::open;
+use pieces::{Gaps, Pieces, end_of, is_batch, offset_of, start_of, unescaped_as_far_as_possible};
+
+use super::envelope::{
+    Content, Envelope, Inner, audit, cri, docker, json, json_array, logs_insights, otlp, syslog, yaml,
+};
+use super::envelope_keys::{EnvelopeKeys, is_string, may_hold_event, timestamp_micros};
+use super::etcd;
 use super::foreign::Foreign;
-use super::klog::KlogTime;
+use super::klog::{self, ClockContext};
 use super::line_parts::LineParts;
-use super::on_demand::CachedCallers;
+use super::on_demand::{CachedCallers, EventFields, START};
 use super::outcome::{Extent, Layers, Outcome};
+use super::prefix::{self, Prefixed};
 use super::skip::SkipReason;
+use super::unescape::unescape;
 use super::unfinished_lines::UnfinishedLines;
 use crate::input::{Record, RecordKind};
-
-/// Receives each outcome of a record, with the envelopes around it.
-pub type OutcomeSink<'o> = &'o mut dyn FnMut(Outcome<'_>, Layers);
-
-/// The size limit of a CloudWatch Logs entry, in bytes: 256 KB minus 26 bytes that CloudWatch adds. CloudWatch cuts
-/// longer entries. So an incomplete entry with at least this many bytes was cut by CloudWatch.
-///
-/// Source: Amazon CloudWatch Logs quotas, "Event size".
-const CLOUDWATCH_CUT: usize = 262_144 - 26;
+use crate::k8s::Event;
 
 /// In bytes. After a longer record, the decoder frees its buffers and does not reuse them.
 const MAX_REUSED_TEXT: usize = 1 << 20;
-
-/// Facts about a source that its bytes do not show.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct SourceFacts {
-    /// The year from the command line, for lines without a year.
-    pub year: Option<i32>,
-    /// When the file was last modified, in microseconds since 1970.
-    pub modified: Option<i64>,
-}
+/// At most this many bytes of a part are searched for a klog header (time, thread, file and line).
+const MAX_HEADER: usize = 200;
+/// For each byte of damaged text, at most this many bytes are parsed. Clients choose what is in a log, so damaged text
+/// must not be expensive.
+const MAX_WORK_PER_BYTE: usize = 16;
 
 /// Opens envelopes. Each worker has its own decoder, because the decoder keeps unfinished lines and reusable buffers
 /// for nested strings.
@@ -70,67 +68,16 @@ pub struct Decoder {
     is_salvaging: bool,
 }
 
-/// A text's context: its envelopes, its timestamps and its position in the record.
-#[derive(Debug, Clone, Copy)]
-struct TextContext<'t> {
-    layers: Layers,
-    /// True if an open envelope also carries lines of other programs. Such a line then counts as foreign, not as
-    /// damage.
-    is_shared: bool,
-    /// The timestamp of the innermost envelope that has one.
-    time: Option<&'t str>,
-    /// The timestamp of a syslog header, without year and zone. Set only for etcd's log, because klog lines have their
-    /// own timestamp.
-    clock: Option<KlogTime>,
-    facts: SourceFacts,
-    /// The bytes of the whole record. Empty if the text was joined from several records.
-    record: &'t [u8],
-    /// The position of the outermost string that contains the text.
-    string: Option<Extent>,
-}
-
-impl<'t> TextContext<'t> {
-    fn new(record: &'t [u8], layers: Layers, facts: SourceFacts) -> Self {
-        Self { layers, is_shared: false, time: None, clock: None, facts, record, string: None }
-    }
-
-    /// Returns the context of the text inside a string. For nested strings, it keeps the position of the outermost one.
-    fn within_string(self, raw: &str) -> Self {
-        Self { string: self.string.or_else(|| Some(self.extent(raw))), ..self }
-    }
-
-    /// Returns the context of a text that was joined from several records. Such a text has no position in one record.
-    fn joined(self) -> Self {
-        Self { record: &[], string: None, ..self }
-    }
-
-    /// The position of a text in the record.
-    fn extent(&self, text: &str) -> Extent {
-        if let Some(string) = self.string {
-            return string;
-        }
-        let offset = text.as_ptr().addr().wrapping_sub(self.record.as_ptr().addr());
-        // A text with replaced bytes is a copy, and not a part of the record. Its offset is unknown.
-        let offset = if offset < self.record.len() { offset as u64 } else { 0 };
-        Extent { offset, bytes: text.len() as u64 }
-    }
-
-    /// Reports `bytes` bytes of a string as skipped.
-    fn skip_some(&self, reason: SkipReason, bytes: usize, out: OutcomeSink<'_>) {
-        let extent = self.extent("");
-        let bytes = extent.bytes.min(bytes as u64);
-        out(Outcome::Skip(reason, Extent { bytes, ..extent }), self.layers);
-    }
-
-    /// Reports a text as skipped.
-    fn skip(&self, reason: SkipReason, text: &str, out: OutcomeSink<'_>) {
-        out(Outcome::Skip(reason, self.extent(text)), self.layers);
-    }
-
-    fn within(self, envelope: Envelope, time: Option<&'t str>) -> Self {
-        let is_shared = self.is_shared || envelope.is_shared();
-        Self { layers: self.layers.with(envelope), is_shared, time: time.or(self.time), ..self }
-    }
+/// A record in the log backend's format, with the positions of its fields.
+///
+/// Events are decoded in batches: first the decoder locates the fields of several lines, then it emits one event after
+/// another. The code for both steps does not fit into the processor's instruction cache. Without batches, the processor
+/// fetches that code again for each event. Tests compare the outcomes with those of [`Decoder::record`].
+#[derive(Debug)]
+pub struct LocatedEvent<'r> {
+    record: Record<'r>,
+    text: &'r str,
+    fields: EventFields,
 }
 
 impl Decoder {
@@ -262,6 +209,52 @@ impl Decoder {
         }
     }
 
+    /// Locates the fields of a record in exactly the log backend's format. Appends the record to `located`. The caller
+    /// must emit the batch before it decodes any other record. Returns false for a record in any other format; the
+    /// caller then decodes it with [`Decoder::record`].
+    pub fn locate<'r>(
+        &mut self,
+        record: Record<'r>,
+        located: &mut Vec<LocatedEvent<'r>>,
+        out: OutcomeSink<'_>,
+    ) -> bool {
+        let may_be = record.kind == RecordKind::Line && !self.is_for_etcd && record.bytes.starts_with(START);
+        if !may_be || std::mem::take(&mut self.is_last_line_nonstandard) {
+            return false;
+        }
+        let Ok(text) = simdutf8::basic::from_utf8(trim_end(record.bytes)) else { return false };
+        let own = located.push_mut(LocatedEvent { record, text, fields: EventFields::default() });
+        if own.fields.find_in_server_order(text, &mut self.callers).is_none() {
+            located.pop();
+            self.is_last_line_nonstandard = true;
+            return false;
+        }
+        // An event has none of the keys of a container line, so it cannot continue an unfinished line. So all
+        // unfinished lines are dropped here.
+        self.note_event(&record, out);
+        true
+    }
+
+    /// Emits all located events, each with its record, and empties the batch.
+    pub fn decode_located<'r>(
+        &mut self,
+        located: &mut Vec<LocatedEvent<'r>>,
+        facts: SourceFacts,
+        out: &mut dyn FnMut(&Record<'r>, Outcome<'_>, Layers),
+    ) {
+        let required_format = self.required_format;
+        for LocatedEvent { record, text, fields } in &mut *located {
+            let out: OutcomeSink<'_> = &mut |outcome, layers| {
+                out(record, with_required_format(required_format, outcome, layers), layers);
+            };
+            let context = TextContext::new(record.bytes, Layers::default(), facts);
+            if !self.event_of(Some(fields), text, context, out) {
+                self.open_object(text, context, out);
+            }
+        }
+        located.clear();
+    }
+
     fn decode_text(&mut self, kind: RecordKind, text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) {
         if kind == RecordKind::Yaml {
             match yaml::to_json(text) {
@@ -297,6 +290,558 @@ impl Decoder {
             Some(_) => self.line(text, trimmed, context, out),
         }
     }
+
+    fn object(&mut self, text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) {
+        if self.is_envelope_at[context.layers.len()] || !self.event(text, context, out) {
+            self.open_object(text, context, out);
+        }
+    }
+
+    /// Opens an object as an envelope. The decoder tries an event first, unless the last object at this depth was an
+    /// envelope. In that case, this function also tries to decode the object as an event.
+    fn open_object(&mut self, text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) {
+        let was_wrapped = self.is_envelope_at[context.layers.len()];
+        let error = match serde_json::from_str::<EnvelopeKeys<'_>>(text) {
+            Ok(keys) => {
+                let is_event = was_wrapped && keys.audit_id.is_some() && keys.stage.is_some();
+                if is_event && self.event(text, context, out) {
+                    self.is_envelope_at[context.layers.len()] = false;
+                } else {
+                    self.envelope(text, &keys, context, out);
+                }
+                return;
+            }
+            Err(error) => error,
+        };
+        // `EnvelopeKeys` checks the whole JSON, but the event decoder checks only the fields that it needs. So the
+        // event is not lost if another field is damaged.
+        if was_wrapped && self.event(text, context, out) {
+            self.is_envelope_at[context.layers.len()] = false;
+        } else if error.is_eof() {
+            self.salvage(text, cut_reason(text, context), context, out);
+        } else if error.is_data() {
+            context.skip(SkipReason::WrongType, text, out);
+        } else {
+            self.several(text, context, out);
+        }
+    }
+
+    /// Emits an object that is an audit event. Returns false if it is not one.
+    fn event(&mut self, text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) -> bool {
+        let mut fields = if self.is_last_line_nonstandard && context.layers.is_empty() {
+            EventFields::in_any_order(text)
+        } else {
+            EventFields::find(text, &mut self.callers)
+        };
+        self.event_of(fields.as_mut(), text, context, out)
+    }
+
+    /// Like [`Decoder::event`], with fields that were already located.
+    fn event_of(
+        &mut self,
+        fields: Option<&mut EventFields>,
+        text: &str,
+        context: TextContext<'_>,
+        out: OutcomeSink<'_>,
+    ) -> bool {
+        let mut unescaped = std::mem::take(&mut self.unescaped);
+        let fields = fields.and_then(|fields| fields.unescape(text, &mut unescaped).map(|()| fields));
+        let mut hand_over = |event: &Event<'_>| {
+            let is_event = audit::is_event(event);
+            if is_event {
+                out(Outcome::Event(event, Some(text)), context.layers.with(audit::format_of(event)));
+            }
+            is_event
+        };
+        let is_event = match fields {
+            Some(fields) => fields.event(text, &unescaped, &self.callers).as_ref().map(&mut hand_over),
+            None => Some(serde_json::from_str(text).is_ok_and(|event| hand_over(&event))),
+        };
+        self.unescaped = unescaped;
+        is_event.unwrap_or_else(|| {
+            // Other clients evicted this event's client from the cache. So the fields are located again.
+            let mut fields = EventFields::find(text, &mut self.callers);
+            self.event_of(fields.as_mut(), text, context, out)
+        })
+    }
+
+    fn envelope(
+        &mut self,
+        text: &str,
+        keys: &EnvelopeKeys<'_>,
+        context: TextContext<'_>,
+        out: OutcomeSink<'_>,
+    ) {
+        if context.layers.len() >= Layers::MAX {
+            return context.skip(SkipReason::TooDeep, text, out);
+        }
+        if keys.klog_message.is_some()
+            && let Some(line) = klog::read(text)
+        {
+            return Self::klog(&line, text, Envelope::HttpLogJson, context, out);
+        }
+        let Some((envelope, payload)) = open(text, keys, context.layers) else {
+            return self.unknown(text, keys, context, out);
+        };
+        self.is_envelope_at[context.layers.len()] = true;
+        let context = context.within(envelope, None);
+        match payload {
+            Content::Foreign(foreign) => out(Outcome::Foreign(foreign), context.layers),
+            // An entry of Google Cloud may have no audit ID: users often remove its `insertId` before they share a
+            // log.
+            Content::Event(event) if audit::is_event(&event) || envelope == Envelope::Gke => {
+                out(Outcome::Event(&event, None), context.layers);
+            }
+            Content::Event(_) => context.skip(SkipReason::NotAnEvent, text, out),
+            Content::Values(values) if values.is_empty() => {
+                out(Outcome::Foreign(Foreign::Empty), context.layers);
+            }
+            Content::Values(values) => values.into_iter().for_each(|inner| self.inner(inner, context, out)),
+            Content::Elements(array, of) => {
+                let take = &mut |value| self.inner(of(value), context, out);
+                if matches!(json_array::each_of(array.get(), take), Ok(0) | Err(_)) {
+                    out(Outcome::Foreign(Foreign::Empty), context.layers);
+                }
+            }
+            Content::Line { inner, stream } => self.docker(inner, stream, context, out),
+        }
+    }
+
+    /// Decodes an object that is neither an event nor an envelope. The object may be an envelope with a damaged key;
+    /// then its elements may still be whole.
+    fn unknown(
+        &mut self,
+        text: &str,
+        keys: &EnvelopeKeys<'_>,
+        context: TextContext<'_>,
+        out: OutcomeSink<'_>,
+    ) {
+        let record = otlp::record(text).map(|inner| (Envelope::Otlp, inner));
+        let element = record.or_else(|| Some((Envelope::LogsInsights, logs_insights::field(text)?)));
+        if let Some((envelope, inner)) = element {
+            return self.inner(inner, context.within(envelope, None), out);
+        }
+        let looks_like_an_event = keys.audit_id.is_some() && keys.stage.is_some();
+        match (looks_like_an_event, context.is_shared) {
+            (true, _) if serde_json::from_str::<Event<'_>>(text).is_err() => {
+                context.skip(SkipReason::WrongType, text, out);
+            }
+            (true, _) => context.skip(SkipReason::NotAnEvent, text, out),
+            (false, _) if !self.is_for_etcd && Self::etcd_start(text, context, out) => {}
+            (false, is_shared) => {
+                let is_salvaged = self.salvage_elements(text, context, out);
+                match is_shared {
+                    _ if is_salvaged => {}
+                    true => out(Outcome::Foreign(Foreign::Json), context.layers),
+                    false => context.skip(SkipReason::NotAnEvent, text, out),
+                }
+            }
+        }
+    }
+
+    fn inner(&mut self, inner: Inner<'_>, context: TextContext<'_>, out: OutcomeSink<'_>) {
+        let context = TextContext { time: inner.time.or(context.time), ..context };
+        if is_string(inner.value) {
+            self.string(inner.value.get(), context, out);
+        } else {
+            self.text(inner.value.get(), context, out);
+        }
+    }
+
+    /// Decodes a JSON string that contains the next layer.
+    fn string(&mut self, raw: &str, context: TextContext<'_>, out: OutcomeSink<'_>) {
+        let context = if context.layers.is_empty() { context.within(Envelope::Json, None) } else { context };
+        self.with_unescaped(raw, context, out, |decoder, text, context, out| {
+            decoder.nested(text, context, out);
+        });
+    }
+
+    /// Removes the escapes of a JSON string and passes the text to `then`. Skips a string that is incomplete or
+    /// invalid.
+    fn with_unescaped(
+        &mut self,
+        raw: &str,
+        context: TextContext<'_>,
+        out: OutcomeSink<'_>,
+        then: impl FnOnce(&mut Self, &str, TextContext<'_>, OutcomeSink<'_>),
+    ) {
+        let depth = context.layers.len();
+        let context = context.within_string(raw);
+        let mut buffer = std::mem::take(&mut self.buffers[depth]);
+        buffer.clear();
+        let body = raw.get(1..).unwrap_or_default();
+        let end = unescape(body, &mut buffer);
+        let complete = end.filter(|end| end + 1 == body.len());
+        if let Some(text) = complete.and_then(|_| simdutf8::basic::from_utf8(&buffer).ok()) {
+            then(self, text, context, out);
+        } else {
+            let is_cut = end.is_none() && !body.ends_with('"');
+            let reason = if is_cut { cut_reason(raw, context) } else { SkipReason::NotJson };
+            self.salvage_string(raw, reason, context, out);
+        }
+        self.buffers[depth] = buffer;
+    }
+
+    fn docker(&mut self, inner: Inner<'_>, stream: usize, context: TextContext<'_>, out: OutcomeSink<'_>) {
+        let context = TextContext { time: inner.time, ..context };
+        self.with_unescaped(inner.value.get(), context, out, |decoder, text, context, out| {
+            if docker::is_unfinished(text) {
+                decoder.part(stream, text.as_bytes(), context, out);
+            } else if decoder.parts.is_open(stream) {
+                decoder.last_part(stream, text.as_bytes(), context, out);
+            } else {
+                decoder.nested(text, context, out);
+            }
+        });
+    }
+
+    fn array(&mut self, text: &str, trimmed: &str, context: TextContext<'_>, out: OutcomeSink<'_>) {
+        let inside = context.within(Envelope::JsonArray, None);
+        match json_array::each(trimmed, &mut |value| self.inner(Inner { value, time: None }, inside, out)) {
+            Ok(0) => out(Outcome::Foreign(Foreign::Empty), context.layers),
+            Ok(_) => {}
+            Err(error) if error.is_eof() && trimmed[1..].starts_with(['{', '[', '"']) => {
+                self.salvage(trimmed, cut_reason(trimmed, context), context, out);
+            }
+            Err(_) => self.line(text, trimmed, context, out),
+        }
+    }
+
+    /// Decodes several values on one line. The line feeds between them are lost.
+    fn several(&mut self, text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) {
+        let mut end = 0;
+        for value in json::values(text) {
+            match value {
+                Ok(value) if value.get().len() < text.len() && context.layers.len() < Layers::MAX => {
+                    end = end_of(value.get(), text);
+                    self.inner(Inner { value, time: None }, context, out);
+                }
+                Err(error) if end > 0 && error.is_eof() => {
+                    return self.salvage(&text[end..], SkipReason::Truncated, context, out);
+                }
+                _ => return self.salvage(&text[end..], SkipReason::NotJson, context, out),
+            }
+        }
+    }
+
+    fn line(&mut self, text: &str, trimmed: &str, context: TextContext<'_>, out: OutcomeSink<'_>) {
+        // No klog line begins with a digit; lines of container runtimes do.
+        let is_dated = trimmed.starts_with(|c: char| c.is_ascii_digit());
+        if !is_dated && let Some(line) = klog::read(text) {
+            let form = if trimmed.contains("verb=\"") { Envelope::HttpLog } else { Envelope::HttpLogOlder };
+            return Self::klog(&line, trimmed, form, context, out);
+        }
+        if is_dated && !self.is_for_etcd && may_be_etcds(trimmed) && Self::etcd_start(trimmed, context, out) {
+            return;
+        }
+        if context.layers.len() < Layers::MAX {
+            match prefix::strip(trimmed) {
+                Some(Prefixed::Line(envelope, line)) => {
+                    let context = if self.is_for_etcd { context.dated_by(trimmed) } else { context };
+                    return self.nested(line.rest, context.within(envelope, line.time), out);
+                }
+                Some(Prefixed::Cri(line)) => {
+                    let context = context.within(Envelope::Cri, line.text.time);
+                    if line.is_unfinished {
+                        return self.part(line.stream, line.text.rest.as_bytes(), context, out);
+                    }
+                    if self.parts.is_open(line.stream) {
+                        return self.last_part(line.stream, line.text.rest.as_bytes(), context, out);
+                    }
+                    return self.nested(line.text.rest, context, out);
+                }
+                Some(Prefixed::Legacy(event)) => {
+                    return out(Outcome::Event(&event, None), context.layers.with(Envelope::Legacy));
+                }
+                None => {}
+            }
+        }
+        if self.is_for_etcd {
+            return Self::etcd_or_text(trimmed, context, out);
+        }
+        if syslog::is_banner(trimmed) {
+            out(Outcome::Foreign(Foreign::Control), context.layers);
+        } else if context.is_shared && !is_end_of_json(trimmed) {
+            if !self.salvage_elements(trimmed, context, out) {
+                out(Outcome::Foreign(Foreign::Text), context.layers);
+            }
+        } else if serde_json::from_str::<serde::de::IgnoredAny>(trimmed).is_ok() {
+            context.skip(SkipReason::NotAnEvent, text, out);
+        } else {
+            self.salvage(trimmed, SkipReason::NotJson, context, out);
+        }
+    }
+
+    fn klog(
+        line: &klog::KlogLine<'_>,
+        text: &str,
+        form: Envelope,
+        context: TextContext<'_>,
+        out: OutcomeSink<'_>,
+    ) {
+        let logged_at = || {
+            let wrapper = context.time.and_then(timestamp_micros);
+            line.clock.resolve(&ClockContext {
+                wrapper,
+                year: context.facts.year,
+                file_time: context.facts.modified,
+            })
+        };
+        match &line.kind {
+            klog::KlogKind::Access(access) => {
+                out(
+                    Outcome::Access { line: access, text, logged_at: logged_at() },
+                    context.layers.with(form),
+                );
+            }
+            klog::KlogKind::Trace(fragment) => {
+                out(Outcome::Trace(fragment), context.layers.with(Envelope::Trace));
+            }
+            klog::KlogKind::Start(version) => {
+                out(Outcome::Start { version: *version, logged_at: logged_at() }, context.layers);
+            }
+            klog::KlogKind::Continuation => out(Outcome::Foreign(Foreign::Part), context.layers),
+            klog::KlogKind::Other => out(Outcome::Foreign(Foreign::Klog), context.layers),
+        }
+    }
+
+    /// Decodes the text of a string. The text may be another JSON string.
+    fn nested(&mut self, text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) {
+        let text = text.trim_end_matches(['\n', '\r', '\0', ' ']);
+        if !text.starts_with('"') || is_headless(text) {
+            self.text(text, context, out);
+        } else if context.layers.len() < Layers::MAX {
+            self.string(text, context.within(Envelope::Collector, None), out);
+        } else {
+            context.skip(SkipReason::TooDeep, text, out);
+        }
+    }
+
+    /// Keeps a part of a line until its next part arrives.
+    fn part(&mut self, stream: usize, part: &[u8], context: TextContext<'_>, out: OutcomeSink<'_>) {
+        if is_start(part) {
+            self.drop_unfinished_line(stream, out);
+        }
+        self.parts_at[stream] = context.layers;
+        self.parts.add(stream, part, self.max_record);
+    }
+
+    /// Joins the last part of a line with the parts before it. If the last part looks like the start of a new line,
+    /// it is decoded alone. The earlier parts then count as a truncated line.
+    fn last_part(&mut self, stream: usize, part: &[u8], context: TextContext<'_>, out: OutcomeSink<'_>) {
+        if is_start(part) {
+            self.drop_unfinished_line(stream, out);
+        }
+        let mut assembled = self.parts.take(stream).unwrap_or_default();
+        for _ in 0..assembled.count {
+            out(Outcome::Foreign(Foreign::Part), context.layers);
+        }
+        if assembled.is_too_long {
+            let extent = Extent { bytes: (assembled.length + part.len()) as u64, ..Extent::default() };
+            return out(Outcome::Skip(SkipReason::TooLong, extent), context.layers);
+        }
+        assembled.text.extend_from_slice(part);
+        let context = if assembled.count > 0 { context.joined() } else { context };
+        match String::from_utf8(assembled.text) {
+            Ok(text) => self.nested(&text, context, out),
+            Err(error) => {
+                let text = String::from_utf8_lossy(error.as_bytes());
+                self.salvage(&text, SkipReason::NotUtf8, context, out);
+            }
+        }
+    }
+
+    /// Emits a line of etcd's log. Returns false if the text is not an etcd line, or if an envelope is around it.
+    fn etcd(text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) -> bool {
+        if let Some(result) = etcd::read(text) {
+            etcd_line(result, text, context, out);
+            return true;
+        }
+        // Without this, `aws_logs_tail` would parse the date of an etcd line as the name of a log stream.
+        match prefix::after_timestamp(text).and_then(|(time, rest)| Some((time, etcd::read(rest)?))) {
+            Some((time, result)) if context.layers.len() < Layers::MAX => {
+                etcd_line(result, text, context.within(Envelope::CloudwatchExport, Some(time)), out);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Emits an etcd start line that states etcd's version. Such lines also occur in the logs of other programs.
+    /// Returns false for any other text.
+    fn etcd_start(text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) -> bool {
+        let may_be = memchr::memmem::find(text.as_bytes(), b"etcd").is_some();
+        match may_be.then(|| etcd::read(text)).flatten() {
+            Some(Ok(line)) if line.version.is_some() => {
+                etcd_line(Ok(line), text, context, out);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Decodes an entry that contains etcd's slow-request warning. If the envelope is unknown, this function searches
+    /// the entry for the warning. If it finds none, the entry counts as skipped and not as foreign.
+    fn warning(&mut self, text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) {
+        let (mut has_etcd_line, mut lost) = (false, None);
+        self.text(text, context, &mut |outcome, layers| match outcome {
+            Outcome::Foreign(Foreign::Json | Foreign::Text | Foreign::Klog)
+            | Outcome::Skip(SkipReason::NotJson | SkipReason::NotAnEvent | SkipReason::WrongType, _)
+                if lost.is_none() && !has_etcd_line =>
+            {
+                lost = Some((
+                    match outcome {
+                        Outcome::Skip(reason, _) => reason,
+                        _ if text.starts_with('{') => SkipReason::WrongType,
+                        _ => SkipReason::NotJson,
+                    },
+                    layers,
+                ));
+            }
+            outcome => {
+                has_etcd_line |= matches!(outcome, Outcome::Etcd { .. });
+                out(outcome, layers);
+            }
+        });
+        let Some((reason, layers)) = lost else { return };
+        match line_inside(text) {
+            Some(inner) if !has_etcd_line => match etcd::read(&inner) {
+                Some(result) => etcd_line(result, text, context, out),
+                None => TextContext { layers, ..context }.skip(reason, text, out),
+            },
+            _ => TextContext { layers, ..context }.skip(reason, text, out),
+        }
+    }
+
+    /// Decodes a line without a known envelope. The line may be foreign, because shells and wrappers write to the same
+    /// file.
+    fn etcd_or_text(text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) {
+        match etcd::find(text) {
+            Some(result) => etcd_line(result, text, context, out),
+            None if is_end_of_json(text) => context.skip(SkipReason::NotJson, text, out),
+            None => out(Outcome::Foreign(Foreign::Text), context.layers),
+        }
+    }
+
+    /// Emits the whole events of a damaged text, and skips the rest.
+    fn salvage(&mut self, text: &str, reason: SkipReason, context: TextContext<'_>, out: OutcomeSink<'_>) {
+        if !self.pieces(text, reason, Pieces::Any, context, out) {
+            context.skip(reason, text, out);
+        }
+    }
+
+    /// Emits the events in arrays of an object that is not an envelope. Returns false if there are none.
+    fn salvage_elements(&mut self, text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) -> bool {
+        self.pieces(text, SkipReason::NotAnEvent, Pieces::Elements, context, out)
+    }
+
+    /// Like [`Decoder::salvage`], for a JSON string with damaged escapes.
+    fn salvage_string(
+        &mut self,
+        raw: &str,
+        reason: SkipReason,
+        context: TextContext<'_>,
+        out: OutcomeSink<'_>,
+    ) {
+        if self.is_salvaging || !may_hold_event(raw) {
+            return context.skip(reason, raw, out);
+        }
+        // The text may be an object with a damaged first byte, which happens to be a quote.
+        if !self.pieces(raw, reason, Pieces::Any, context, out) {
+            let text = unescaped_as_far_as_possible(raw);
+            if !self.pieces(&text, reason, Pieces::Any, context, out) {
+                context.skip(reason, raw, out);
+            }
+        }
+    }
+
+    /// Like [`Decoder::salvage`], for a YAML document: it decodes each item of the outermost list.
+    fn salvage_yaml(&mut self, text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) {
+        let items = yaml::items(text);
+        if items.is_empty() || !may_hold_event(text) {
+            return context.skip(SkipReason::NotYaml, text, out);
+        }
+        for item in items {
+            match yaml::to_json(item) {
+                Some(json) => self.text(&json, context.joined(), out),
+                None => context.skip(SkipReason::NotYaml, item, out),
+            }
+        }
+    }
+
+    /// Emits the events of a text, and skips the text between them. Returns true if it found at least one event.
+    fn pieces(
+        &mut self,
+        text: &str,
+        reason: SkipReason,
+        pieces: Pieces,
+        context: TextContext<'_>,
+        out: OutcomeSink<'_>,
+    ) -> bool {
+        if self.is_salvaging || context.layers.len() >= Layers::MAX || !may_hold_event(text) {
+            return false;
+        }
+        let inside = self.only_batch(context);
+        self.is_salvaging = true;
+        let mut gaps = Gaps { text, end: 0, lost: Vec::new() };
+        let (mut from, mut work) = (0, MAX_WORK_PER_BYTE * text.len());
+        while let Some(brace) = memchr::memchr(b'{', &text.as_bytes()[from..]).filter(|_| work > 0) {
+            let brace = from + brace;
+            from = brace + 1;
+            let Some(start) = start_of(text, brace, pieces) else { continue };
+            let piece = match json::values(&text[start..]).next() {
+                Some(Ok(value)) => value.get(),
+                Some(Err(error)) => {
+                    work = work.saturating_sub(offset_of(&error, &text[start..]));
+                    continue;
+                }
+                None => continue,
+            };
+            work = work.saturating_sub(piece.len());
+            if self.piece(piece, inside, out) {
+                from = start + piece.len();
+                gaps.piece(start, from);
+            }
+        }
+        self.is_salvaging = false;
+        if gaps.end == 0 {
+            return false;
+        }
+        gaps.give(reason, context, out);
+        true
+    }
+
+    /// Emits the outcomes of an object or string that contains an event. Returns false if it contains none.
+    fn piece(&mut self, text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) -> bool {
+        let (mut has_event, mut others) = (false, Vec::new());
+        self.text(text, context, &mut |outcome, layers| match outcome {
+            Outcome::Skip(reason, extent) => others.push((Outcome::Skip(reason, extent), layers)),
+            Outcome::Foreign(kind) => others.push((Outcome::Foreign(kind), layers)),
+            read => {
+                has_event = true;
+                out(read, layers);
+            }
+        });
+        if has_event {
+            for (outcome, layers) in others {
+                out(outcome, layers);
+            }
+        }
+        has_event
+    }
+
+    /// Adds the batch format to the envelopes, if the user requires a batch format. The elements of a damaged batch
+    /// then have this format, although the start of the batch is lost.
+    fn only_batch<'t>(&self, context: TextContext<'t>) -> TextContext<'t> {
+        let named = self.required_format.iter().flat_map(|required_format| required_format.iter());
+        named
+            .filter(|envelope| is_batch(*envelope) && !context.layers.contains(*envelope))
+            // Only `layers` changes here. `is_shared` would turn damaged elements into foreign ones.
+            .fold(context, |context, envelope| TextContext {
+                layers: context.layers.with(envelope),
+                ..context
+            })
+    }
 }
 
 /// Changes an outcome to a skip if its format is not the format that the user requires.
@@ -311,15 +856,6 @@ fn with_required_format(
         Outcome::Skip(SkipReason::OtherFormat, Extent::default())
     } else {
         outcome
-    }
-}
-
-/// Chooses the skip reason for an incomplete object.
-fn cut_reason(text: &str, context: TextContext<'_>) -> SkipReason {
-    if text.len() >= CLOUDWATCH_CUT && context.layers.iter().any(Envelope::is_cloudwatch) {
-        SkipReason::CutByCloudwatch
-    } else {
-        SkipReason::Truncated
     }
 }
 
@@ -364,27 +900,24 @@ fn trim_end(bytes: &[u8]) -> &[u8] {
     &bytes[..end]
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    #[test]
-    fn binary_data_is_not_damaged_text() {
-        let noise: Vec<u8> = (0..1_000_u32).map(|n| n.wrapping_mul(2_654_435_761).to_be_bytes()[0]).collect();
-        assert!(is_binary(&noise));
-        assert!(!is_binary("größe\t名前\r".repeat(9).as_bytes()));
-        assert!(!is_binary(&[&[0; 400][..], b"{\"kind\":\"Event\",\xff\x01}"].concat()));
-    }
-
-    proptest! {
-        #[test]
-        fn lossy_matches_the_standard_library(
-            bytes in prop::collection::vec(prop_oneof![any::<u8>(), Just(0xe2), Just(0x82), Just(b'a')], 0..60),
-        ) {
-            let text = lossy(&bytes);
-            prop_assert_eq!(&text, &String::from_utf8_lossy(&bytes));
-            prop_assert_eq!(text.capacity(), text.len());
-        }
-    }
+/// Whether a text begins with a timestamp in etcd's format. This format has a space before the time of day, or a tab
+/// after the timestamp. Lines of container runtimes have neither.
+fn may_be_etcds(text: &str) -> bool {
+    text.as_bytes().iter().take(40).find(|byte| byte.is_ascii_whitespace()).is_some_and(|byte| *byte == b'\t')
+        || text.as_bytes().get(10) == Some(&b' ')
 }
+
+/// Whether a part begins a new line: it starts with a klog header or an audit event.
+fn is_start(part: &[u8]) -> bool {
+    part.starts_with(START)
+        || matches!(part.first(), Some(b'I' | b'W' | b'E' | b'F'))
+            && std::str::from_utf8(&part[..part.len().min(MAX_HEADER)]).is_ok_and(klog::is_klog)
+}
+
+/// Whether a text is the end of a JSON object whose start is lost.
+fn is_end_of_json(text: &str) -> bool {
+    text.ends_with('}') && text.contains("\":")
+}
+
+#[cfg(test)]
+mod tests;
