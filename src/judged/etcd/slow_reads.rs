@@ -22,7 +22,7 @@ const MAX_PAGE: u64 = 10_000;
 /// A LIST that may have read from etcd.
 #[derive(Debug, Clone, Copy)]
 pub struct RunningList<'a> {
-    /// Index of the client in [`JudgedClients::clients`](super::JudgedClients::clients).
+    /// Index of the client in [`JudgedClients::clients`](crate::judged::JudgedClients::clients).
     pub client: usize,
     /// Index of the LIST's row among the rows of all clients.
     pub row: usize,
