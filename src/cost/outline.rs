@@ -66,10 +66,10 @@ struct Outline<'a> {
 impl Outline<'_> {
     /// Describes the objects of the namespace or the cluster. For a later page, describes only the rest of these
     /// objects.
-    fn whole(&self) -> String {
+    fn scope_text(&self) -> String {
         let is_namespace = is_in_namespace(self.server, self.options, self.scope);
-        let whole = if is_namespace { "the namespace" } else { "everything" };
-        if self.options.page == Page::First { whole.to_owned() } else { format!("the rest of {whole}") }
+        let objects = if is_namespace { "the namespace" } else { "everything" };
+        if self.options.page == Page::First { objects.to_owned() } else { format!("the rest of {objects}") }
     }
 
     fn is_page(&self) -> bool {
@@ -89,10 +89,10 @@ impl Outline<'_> {
     }
 
     fn ranges(&self) -> String {
-        let whole = self.whole();
+        let objects = self.scope_text();
         match (self.is_page(), self.options.selects()) {
-            (false, _) => format!("{whole}, 1 range read"),
-            (true, true) => format!("{RANGE_READS}, up to {whole}"),
+            (false, _) => format!("{objects}, 1 range read"),
+            (true, true) => format!("{RANGE_READS}, up to {objects}"),
             (true, false) => format!("{}, 1 range read", self.page()),
         }
     }
@@ -111,7 +111,7 @@ impl Outline<'_> {
         if has_index {
             "an index: the node's pods".to_owned()
         } else if self.server.version.at_least(31, 0) {
-            format!("{}, in memory", self.whole())
+            format!("{}, in memory", self.scope_text())
         } else {
             "everything, in memory".to_owned()
         }
@@ -129,16 +129,16 @@ impl Outline<'_> {
 
     fn delete_collection(&self) -> String {
         let from_etcd = self.verdict.reason == Reason::DeleteCollectionFromEtcd;
-        let whole = match (self.is_page(), self.options.selects()) {
+        let objects = match (self.is_page(), self.options.selects()) {
             _ if is_single(self.server, self.options) => "one object".to_owned(),
             (true, false) => self.page(),
-            (true, true) if from_etcd => format!("{RANGE_READS}, up to {}", self.whole()),
-            _ => self.whole(),
+            (true, true) if from_etcd => format!("{RANGE_READS}, up to {}", self.scope_text()),
+            _ => self.scope_text(),
         };
         match (self.options.dry_run, self.options.selects()) {
-            (true, _) => format!("{whole}, no write (dry run)"),
-            (false, true) => format!("{whole} + a write per match"),
-            (false, false) => format!("{whole} + a write each"),
+            (true, _) => format!("{objects}, no write (dry run)"),
+            (false, true) => format!("{objects} + a write per match"),
+            (false, false) => format!("{objects} + a write each"),
         }
     }
 }

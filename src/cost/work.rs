@@ -265,7 +265,7 @@ impl Pricing<'_> {
     }
 
     /// Returns the amount of all objects in the path's scope: the cluster or one namespace.
-    fn whole(&self, scope: Scope) -> Amount {
+    fn all_in_scope(&self, scope: Scope) -> Amount {
         let objects = self.entry.map(|stored| stored.objects);
         let in_namespace = is_in_namespace(self.server, self.options, scope);
         let namespaces = self.prices.namespaces();
@@ -310,14 +310,13 @@ impl Pricing<'_> {
         if is_single(self.server, self.options) {
             return self.one(from_etcd, Bound::AtMost);
         }
-        let mut whole = self.whole(scope);
+        let mut all = self.all_in_scope(scope);
         if self.options.single == Single::KeyIfClusterScoped {
-            whole.bound = whole.bound.max(Bound::AtMost);
+            all.bound = all.bound.max(Bound::AtMost);
         }
         // A later page reads only the rest of the collection, so the whole collection is an upper bound.
         let is_further = self.options.page != Page::First;
-        let rest =
-            Amount { bound: if is_further { whole.bound.max(Bound::AtMost) } else { whole.bound }, ..whole };
+        let rest = Amount { bound: if is_further { all.bound.max(Bound::AtMost) } else { all.bound }, ..all };
         let selects = self.options.selects();
         let (etcd, filtered) = if from_etcd {
             // With a selector, the server reads page after page until enough objects match.

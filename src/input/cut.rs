@@ -212,7 +212,7 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
                 Some(Framing::Yaml) => memchr::memmem::find(bytes, b"\n---").map(|feed| feed + 1),
                 _ => memchr::memchr(b'\n', bytes).map(|feed| feed + 1),
             };
-            let all = if json { self.json.seen() } else { bytes.len() };
+            let all = if json { self.json.scanned() } else { bytes.len() };
             let gone = end.unwrap_or(all);
             let mut lines = count_feeds(&bytes[..gone]);
             if self.is_ended && gone == bytes.len() && bytes.last() != Some(&b'\n') {

@@ -306,7 +306,7 @@ impl JsonScanner {
 
     /// The number of bytes that are scanned. Bytes whose meaning depends on the next byte are not scanned yet.
     #[must_use]
-    pub fn seen(&self) -> usize {
+    pub fn scanned(&self) -> usize {
         self.at
     }
 

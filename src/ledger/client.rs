@@ -74,7 +74,7 @@ pub struct Client {
     pub namespaces: DistinctSet,
     /// The hashes of all pairs of product and row key. The number of these hashes does not depend on the order of the
     /// input, but the number of kept rows does.
-    pub(super) row_names: DistinctSet,
+    pub(super) row_hashes: DistinctSet,
 }
 
 /// Returns the namespace of a request, if this namespace shows where the client works. The namespace of a request for
@@ -103,7 +103,7 @@ impl Default for Client {
             pods: DistinctSet::new(MAX_DISTINCT),
             workloads: DistinctSet::new(MAX_DISTINCT),
             namespaces: DistinctSet::new(MAX_DISTINCT),
-            row_names: DistinctSet::new(MAX_PRODUCTS * MAX_SHAPES),
+            row_hashes: DistinctSet::new(MAX_PRODUCTS * MAX_SHAPES),
         }
     }
 }
@@ -118,7 +118,7 @@ impl Merge for Client {
         self.pods.merge(other.pods);
         self.workloads.merge(other.workloads);
         self.namespaces.merge(other.namespaces);
-        self.row_names.merge(other.row_names);
+        self.row_hashes.merge(other.row_hashes);
     }
 }
 

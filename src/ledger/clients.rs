@@ -78,7 +78,7 @@ impl Clients {
 
     /// Iterates over the clients: the weight of each, and its number of rows.
     pub(super) fn rows(&self) -> impl Iterator<Item = (Weight, usize)> {
-        let rows = |client: &Client| usize::try_from(client.row_names.count().0).unwrap_or(usize::MAX);
+        let rows = |client: &Client| usize::try_from(client.row_hashes.count().0).unwrap_or(usize::MAX);
         self.by_key.iter_with_weight().map(move |(weight, client)| (weight, rows(client)))
     }
 
@@ -100,8 +100,8 @@ impl Clients {
     }
 
     /// Counts one event of a request. Returns the row of the request, or `None` if an overflow row counts the event.
-    pub(super) fn observe_in(&mut self, request: &Request<'_>, name: RowHash) -> Option<SharedRow> {
-        let (row, namespaces, is_mixed) = self.row(request, name);
+    pub(super) fn observe_in(&mut self, request: &Request<'_>, row_hash: RowHash) -> Option<SharedRow> {
+        let (row, namespaces, is_mixed) = self.row(request, row_hash);
         let is_new_target = row.count_in_table(|row| row.observe(request));
         // In a normal row, only the first request for a target can add a namespace. In an overflow row, each request
         // can. There, some requests for a target show where the client works, and others do not.
@@ -118,25 +118,25 @@ impl Clients {
     pub(super) fn begin(
         &mut self,
         request: &Request<'_>,
-        name: RowHash,
+        row_hash: RowHash,
         count: impl FnOnce(&mut EventsBeforeEnd),
     ) -> Option<SharedRow<EventsBeforeEnd>> {
-        let (client_slot, product_slot) = self.enter(request, name);
+        let (client_slot, product_slot) = self.enter(request, row_hash);
         let client = self.by_key.value_at(client_slot);
         let ClientProduct { rows, begun, .. } = client.products.value_at(product_slot);
         let before = begun.len();
         let row_key = RowKeyRef { status_class: StatusClass::Served, ..RowKeyRef::from_request(request) };
         let names = &self.names;
         let owned = || row_key.to_owned(names);
-        let slot = begun.find_or_insert(name.row_key, &row_key, || 0, owned);
+        let slot = begun.find_or_insert(row_hash.row_key, &row_key, || 0, owned);
         let is_entered = slot.is_none() || begun.len() != before;
         let own = begun.value_at_or_overflow(slot, owned);
         if is_entered {
-            if slot.is_some() && rows.contains(name.row_key, &row_key) {
+            if slot.is_some() && rows.contains(row_hash.row_key, &row_key) {
                 own.count_in_table(EventsBeforeEnd::end);
             }
-            let is_new = client.row_names.insert_hash(stable_hash(&(name.product, name.row_key)));
-            self.added += usize::from(is_new && client_slot.is_some() && !client.row_names.count().1);
+            let is_new = client.row_hashes.insert_hash(stable_hash(&(row_hash.product, row_hash.row_key)));
+            self.added += usize::from(is_new && client_slot.is_some() && !client.row_hashes.count().1);
         }
         own.count_in_table(count);
         (client_slot.is_some() && product_slot.is_some() && slot.is_some()).then(|| own.new_handle())
@@ -161,33 +161,33 @@ impl Clients {
 
     /// Returns three values: the row of a request, the namespaces of its client, and whether the row is an overflow
     /// row.
-    fn row(&mut self, request: &Request<'_>, name: RowHash) -> (&mut SharedRow, &mut DistinctSet, bool) {
-        let (client_slot, product_slot) = self.enter(request, name);
+    fn row(&mut self, request: &Request<'_>, row_hash: RowHash) -> (&mut SharedRow, &mut DistinctSet, bool) {
+        let (client_slot, product_slot) = self.enter(request, row_hash);
         let client = self.by_key.value_at(client_slot);
         let ClientProduct { rows, begun, .. } = client.products.value_at(product_slot);
         let before = rows.len();
         let row_key = RowKeyRef::from_request(request);
         let names = &self.names;
         let owned = || row_key.to_owned(names);
-        let slot = rows.find_or_insert(name.row_key, &row_key, || 0, owned);
+        let slot = rows.find_or_insert(row_hash.row_key, &row_key, || 0, owned);
         if slot.is_none() || rows.len() != before {
             // The new row has its own exemplars. So the [`EventsBeforeEnd`] with the same key need none.
-            if let Some(begun) = begun.get_mut(name.row_key, &row_key) {
+            if let Some(begun) = begun.get_mut(row_hash.row_key, &row_key) {
                 begun.count_in_table(EventsBeforeEnd::end);
             }
-            let is_new = client.row_names.insert_hash(stable_hash(&(name.product, name.row_key)));
-            self.added += usize::from(is_new && client_slot.is_some() && !client.row_names.count().1);
+            let is_new = client.row_hashes.insert_hash(stable_hash(&(row_hash.product, row_hash.row_key)));
+            self.added += usize::from(is_new && client_slot.is_some() && !client.row_hashes.count().1);
         }
         let is_mixed = client_slot.is_none() || product_slot.is_none() || slot.is_none();
         (rows.value_at_or_overflow(slot, owned), &mut client.namespaces, is_mixed)
     }
 
     /// Inserts the client and the product of a request. Returns their slots; `None` for an evicted client or product.
-    fn enter(&mut self, request: &Request<'_>, name: RowHash) -> (Option<SlotIndex>, Option<SlotIndex>) {
+    fn enter(&mut self, request: &Request<'_>, row_hash: RowHash) -> (Option<SlotIndex>, Option<SlotIndex>) {
         let identity = request.client;
         let key = identity.client_ref();
         let client_slot = self.by_key.find_or_insert(
-            name.client,
+            row_hash.client,
             &key,
             || rank(&key),
             || ClientKey {
@@ -211,7 +211,9 @@ impl Clients {
             AgentForm::Bare | AgentForm::Unnamed => 2,
         };
         let product_slot =
-            client.products.find_or_insert(name.product, product.name, product_rank, || product.name.into());
+            client
+                .products
+                .find_or_insert(row_hash.product, product.name, product_rank, || product.name.into());
         client.products.value_at(product_slot).note_agent(identity.user_agent(), identity.agent_hash);
         (client_slot, product_slot)
     }
@@ -226,8 +228,8 @@ impl Clients {
             for (name, product) in client.products.entries_mut() {
                 for (row_key, row) in product.rows.entries_mut() {
                     let (product, row_key) = (stable_hash(name), row_key.stable_hash());
-                    let name = RowHash { client: client_hash, product, row_key };
-                    row.count_in_table(|row| additions.add_to_row(stable_hash(&name), row));
+                    let row_hash = RowHash { client: client_hash, product, row_key };
+                    row.count_in_table(|row| additions.add_to_row(stable_hash(&row_hash), row));
                 }
             }
         }

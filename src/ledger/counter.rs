@@ -48,10 +48,10 @@ impl<'c> Counter<'c> {
             self.begin(request, |begun| begun.add(request));
             return RowHash::new(request);
         }
-        let name = RowHash::new(request);
-        let row = place_of(name.hash(), ROWS);
+        let row_hash = RowHash::new(request);
+        let row = place_of(row_hash.hash(), ROWS);
         if let Some(Some((own, handle))) = self.rows.get(row)
-            && *own == name
+            && *own == row_hash
             && self.is_noted(request)
             && let Some(is_new_target) = handle.count(|row| row.observe(request))
         {
@@ -59,14 +59,14 @@ impl<'c> Counter<'c> {
                 self.note_namespace(request);
                 self.objects.note(request);
             }
-            return name;
+            return row_hash;
         }
         self.objects.note(request);
-        let own = self.shared.clients.observe_in(request, name);
+        let own = self.shared.clients.observe_in(request, row_hash);
         self.rows.resize_with(ROWS, || None);
-        self.rows[row] = own.map(|own| (name, own));
+        self.rows[row] = own.map(|own| (row_hash, own));
         self.note_client(request);
-        name
+        row_hash
     }
 
     /// Counts a RequestReceived event and a later event of the same request. Returns the hash of the request's row.
@@ -76,18 +76,18 @@ impl<'c> Counter<'c> {
     }
 
     fn begin(&mut self, request: &Request<'_>, count: impl Fn(&mut EventsBeforeEnd)) {
-        let name = RowHash::before_end(request);
-        let place = place_of(name.hash(), ROWS);
+        let row_hash = RowHash::before_end(request);
+        let place = place_of(row_hash.hash(), ROWS);
         if let Some(Some((own, handle))) = self.begun.get(place)
-            && *own == name
+            && *own == row_hash
             && self.is_noted(request)
             && handle.count(&count).is_some()
         {
             return;
         }
-        let own = self.shared.clients.begin(request, name, count);
+        let own = self.shared.clients.begin(request, row_hash, count);
         self.begun.resize_with(ROWS, || None);
-        self.begun[place] = own.map(|own| (name, own));
+        self.begun[place] = own.map(|own| (row_hash, own));
         self.note_client(request);
     }
 

@@ -86,10 +86,10 @@ impl Histogram {
     #[must_use]
     pub fn percentile(&self, percent: u64) -> Option<u64> {
         let rank = (self.count * percent).div_ceil(100).max(1);
-        let mut seen = 0;
+        let mut counted = 0;
         for (bucket, count) in self.settled().buckets.counts() {
-            seen += count;
-            if seen >= rank {
+            counted += count;
+            if counted >= rank {
                 return Some(upper_end(bucket).clamp(self.min, self.max));
             }
         }

@@ -107,7 +107,7 @@ pub struct InstanceHistory {
     /// The kept requests, in no order.
     pub entries: Vec<HistoryEntry>,
     /// The number of all requests, kept or not. A WATCH counts only when it ends.
-    pub seen: u64,
+    pub all_requests: u64,
 }
 
 impl InstanceHistory {
@@ -121,7 +121,7 @@ impl InstanceHistory {
     /// The receive time of the last kept request. `None` if all requests are kept.
     #[must_use]
     pub fn until(&self) -> Option<i64> {
-        (self.seen > self.ended())
+        (self.all_requests > self.ended())
             .then(|| self.entries.iter().map(HistoryEntry::at).max().unwrap_or(i64::MIN))
     }
 
@@ -263,9 +263,9 @@ impl InstanceHistories {
             product: row.product,
             instance: instance().map(|name| prefix(name, MAX_NAME).into()),
             entries: Vec::new(),
-            seen: 0,
+            all_requests: 0,
         });
-        history.seen += ended;
+        history.all_requests += ended;
         make_room(&mut history.entries);
         history.entries.push(entry);
         self.excess += usize::from(history.entries.len() > free);
@@ -287,7 +287,7 @@ impl InstanceHistories {
         self.step = step;
         let (zeros, each) = (self.bounds.zeros(step), self.bounds.each(step));
         for (_, history) in self.followed.extract_if(|key, _| key.leading_zeros() < zeros) {
-            self.left_out += history.seen;
+            self.left_out += history.all_requests;
         }
         (self.excess, self.entries) = (0, 0);
         for history in self.followed.values_mut() {
@@ -313,8 +313,8 @@ impl InstanceHistories {
         for history in &histories {
             let ended = history.ended();
             followed.requests += ended;
-            followed.left_out += history.seen - ended;
-            if history.seen > ended {
+            followed.left_out += history.all_requests - ended;
+            if history.all_requests > ended {
                 followed.of_each = Some(self.bounds.each(self.step) as u64);
             }
         }
@@ -335,7 +335,7 @@ impl Merge for InstanceHistories {
         let free = self.bounds.free;
         for (key, history) in other.followed {
             if !self.follows(key) {
-                self.left_out += history.seen;
+                self.left_out += history.all_requests;
                 continue;
             }
             match self.followed.entry(key) {
@@ -347,7 +347,7 @@ impl Merge for InstanceHistories {
                 Entry::Occupied(own) => {
                     let own = own.into_mut();
                     let before = own.excess(free);
-                    own.seen += history.seen;
+                    own.all_requests += history.all_requests;
                     self.entries += history.entries.len();
                     own.entries.extend(history.entries);
                     self.excess += own.excess(free) - before;

@@ -59,18 +59,18 @@ impl SharedClients {
     }
 
     /// See [`Clients::observe_in`].
-    pub(super) fn observe_in(&self, request: &Request<'_>, name: RowHash) -> Option<SharedRow> {
-        self.with_shard(request, |clients| clients.observe_in(request, name))
+    pub(super) fn observe_in(&self, request: &Request<'_>, row_hash: RowHash) -> Option<SharedRow> {
+        self.with_shard(request, |clients| clients.observe_in(request, row_hash))
     }
 
     /// See [`Clients::begin`].
     pub(super) fn begin(
         &self,
         request: &Request<'_>,
-        name: RowHash,
+        row_hash: RowHash,
         count: impl FnOnce(&mut EventsBeforeEnd),
     ) -> Option<SharedRow<EventsBeforeEnd>> {
-        self.with_shard(request, |clients| clients.begin(request, name, count))
+        self.with_shard(request, |clients| clients.begin(request, row_hash, count))
     }
 
     /// See [`Clients::note_namespace`].

@@ -195,7 +195,7 @@ mod tests {
         traces
     }
 
-    fn seen(mut traces: Traces) -> (BTreeSet<String>, u64) {
+    fn contents(mut traces: Traces) -> (BTreeSet<String>, u64) {
         let assembled = traces.assembled().map(|trace| format!("{trace:?}")).collect();
         (assembled, traces.left_out())
     }
@@ -217,8 +217,8 @@ mod tests {
             let (left, right) = turned.split_at(if all.is_empty() { 0 } else { cut.index(all.len()) });
             let mut merged = fill(right);
             merged.merge(fill(left));
-            let (traces, left_out) = seen(merged);
-            prop_assert_eq!((&traces, left_out), (&seen(fill(&all)).0, seen(fill(&all)).1));
+            let (traces, left_out) = contents(merged);
+            prop_assert_eq!((&traces, left_out), (&contents(fill(&all)).0, contents(fill(&all)).1));
             let distinct: BTreeSet<_> = numbers.iter().collect();
             prop_assert_eq!(traces.len(), distinct.len());
             prop_assert_eq!(left_out, (numbers.len() - distinct.len()) as u64);
@@ -240,12 +240,12 @@ mod tests {
         let header =
             |number: usize| (number, format!(r#"Trace[{number}]: "Get{number}" (x) (total time: 600ms):"#));
         let mut all: Vec<_> = (0..3 * MAX_TRACES).map(header).collect();
-        let forwards = seen(fill(&all));
+        let forwards = contents(fill(&all));
         all.reverse();
         let (left, right) = all.split_at(MAX_TRACES);
         let mut merged = fill(left);
         merged.merge(fill(right));
-        assert!(forwards == seen(merged));
+        assert!(forwards == contents(merged));
         assert_eq!((forwards.0.len(), forwards.1), (MAX_TRACES, 2 * MAX_TRACES as u64));
     }
 

@@ -162,13 +162,13 @@ impl SlidingCounts {
     /// Sorts the counts of the window in ascending order and returns the count at index `rank`. The window also
     /// contains `zeros` counts of 0, which are not stored.
     fn at_rank(&self, rank: usize, zeros: usize) -> u64 {
-        let mut seen = zeros;
+        let mut counted = zeros;
         for (count, times) in &self.0 {
-            if seen > rank {
+            if counted > rank {
                 break;
             }
-            seen += times;
-            if seen > rank {
+            counted += times;
+            if counted > rank {
                 return *count;
             }
         }

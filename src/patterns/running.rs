@@ -54,7 +54,7 @@ pub(super) type Nodes = HashMap<u64, Vec<CompactString>, FxBuildHasher>;
 pub(super) fn of_clients(
     kinds: [&[InstanceHistory]; 3],
 ) -> (HashMap<(u64, u64), Running, FxBuildHasher>, Nodes) {
-    let mut seen: Vec<ObservedInstance<'_>> =
+    let mut observed: Vec<ObservedInstance<'_>> =
         Vec::with_capacity(kinds.iter().map(|histories| histories.len()).sum());
     for (kind, histories) in kinds.into_iter().enumerate() {
         for history in histories.iter().filter(|history| !history.entries.is_empty()) {
@@ -62,7 +62,7 @@ pub(super) fn of_clients(
             let (from, to) = at.fold((i64::MAX, i64::MIN), |all, one| (all.0.min(one.0), all.1.max(one.1)));
             let mut own = [None; 3];
             own[kind] = Some(history);
-            seen.push(ObservedInstance {
+            observed.push(ObservedInstance {
                 client: (history.client, history.product),
                 instance: &history.instance,
                 from,
@@ -71,10 +71,10 @@ pub(super) fn of_clients(
             });
         }
     }
-    let log = (seen.iter().map(|one| one.from).min(), seen.iter().map(|one| one.to).max());
+    let log = (observed.iter().map(|one| one.from).min(), observed.iter().map(|one| one.to).max());
     let (Some(from), Some(to)) = log else { return Default::default() };
-    seen.sort_unstable_by_key(|one| (one.client, one.instance));
-    seen.dedup_by(|later, one| {
+    observed.sort_unstable_by_key(|one| (one.client, one.instance));
+    observed.dedup_by(|later, one| {
         let is_same = (later.client, later.instance) == (one.client, one.instance);
         if is_same {
             (one.from, one.to) = (one.from.min(later.from), one.to.max(later.to));
@@ -83,10 +83,10 @@ pub(super) fn of_clients(
         is_same
     });
     let mut nodes = Nodes::default();
-    for one in seen.iter().filter(|one| one.instance.by == InstanceKind::Node) {
+    for one in observed.iter().filter(|one| one.instance.by == InstanceKind::Node) {
         nodes.entry(one.client.0).or_default().push(one.instance.name.clone());
     }
-    let of_client = seen.chunk_by(|a, b| a.client == b.client);
+    let of_client = observed.chunk_by(|a, b| a.client == b.client);
     (of_client.map(|all| (all[0].client, running(all, (from, to)))).collect(), nodes)
 }
 
@@ -176,8 +176,14 @@ mod tests {
             HistoryEntry::made_up(second * SECOND, RequestKind::List, ResponseClass::Served, (1, 1), 0, 10)
         };
         let entries: Vec<HistoryEntry> = seconds.iter().map(entry).collect();
-        let seen = entries.len() as u64;
-        InstanceHistory { client: 1, product: 1, instance: Instance { by, name: name.into() }, entries, seen }
+        let all_requests = entries.len() as u64;
+        InstanceHistory {
+            client: 1,
+            product: 1,
+            instance: Instance { by, name: name.into() },
+            entries,
+            all_requests,
+        }
     }
 
     fn running_of(histories: Vec<InstanceHistory>) -> Running {
@@ -280,7 +286,7 @@ mod tests {
             7,
             0,
         ));
-        watching.seen =
+        watching.all_requests =
             watching.entries.iter().filter(|entry| entry.kind() != RequestKind::WatchBegan).count() as u64;
         assert_eq!(running_of(vec![watching]), Running::On);
     }

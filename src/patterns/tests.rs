@@ -47,13 +47,13 @@ fn entries(done: &[TestRequest]) -> Vec<HistoryEntry> {
 
 fn history(name: &str, done: &[TestRequest]) -> InstanceHistory {
     let entries = entries(done);
-    let seen = entries.len() as u64;
+    let all_requests = entries.len() as u64;
     InstanceHistory {
         client: 1,
         product: 2,
         instance: Instance { by: InstanceKind::Pod, name: name.into() },
         entries,
-        seen,
+        all_requests,
     }
 }
 

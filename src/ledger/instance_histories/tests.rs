@@ -54,7 +54,7 @@ fn settled(mut histories: InstanceHistories) -> Settled {
     let (histories, followed) = histories.settled();
     let one = |mut history: InstanceHistory| {
         history.entries.sort_unstable();
-        (history.instance.name.to_string(), (history.entries, history.seen))
+        (history.instance.name.to_string(), (history.entries, history.all_requests))
     };
     (histories.into_iter().map(one).collect(), followed)
 }
@@ -86,15 +86,15 @@ fn naive(events: &[(u8, i64)]) -> Settled {
     let mut naive = BTreeMap::new();
     for (name, mut own) in all {
         own.sort_unstable();
-        let seen = own.len() as u64;
+        let all_requests = own.len() as u64;
         own.truncate(cap);
         followed.instances += 1;
         followed.requests += own.len() as u64;
-        followed.left_out += seen - own.len() as u64;
-        if seen > own.len() as u64 {
+        followed.left_out += all_requests - own.len() as u64;
+        if all_requests > own.len() as u64 {
             followed.of_each = Some(cap as u64);
         }
-        naive.insert(name, (own, seen));
+        naive.insert(name, (own, all_requests));
     }
     (naive, followed)
 }
