@@ -1,5 +1,7 @@
 //! What each client costs your Kubernetes control plane.
 
+#![warn(unreachable_pub)]
+
 // Unit tests share code with integration tests, which use the crate's name.
 #[cfg(test)]
 extern crate self as kubetoll;

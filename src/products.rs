@@ -28,49 +28,49 @@ static PRODUCTS: LazyLock<Vec<Product>> = LazyLock::new(|| {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Product {
     /// The product's name, in lower case with hyphens.
-    pub name: String,
+    pub(crate) name: String,
     /// The product's name in texts for people.
-    pub title: String,
-    pub kind: Kind,
+    pub(crate) title: String,
+    pub(crate) kind: Kind,
     /// The client library of the product, as named in rules.
     #[serde(default)]
-    pub library: Option<String>,
+    pub(crate) library: Option<String>,
     /// The patterns of the product's user agents; `*` matches any text.
     #[serde(default)]
-    pub user_agents: Vec<String>,
+    pub(crate) user_agents: Vec<String>,
     /// The patterns of the product's default ServiceAccounts, `namespace/name`. Used for products whose user agent does
     /// not identify them.
     #[serde(default)]
-    pub service_accounts: Vec<String>,
+    pub(crate) service_accounts: Vec<String>,
     /// An example of the product's user agent. Required if `userAgents` is not empty.
     #[serde(default)]
-    pub example: Option<String>,
+    pub(crate) example: Option<String>,
     /// The place that confirms the user agent or the ServiceAccount. It is the source code that sets the user agent,
     /// the file that names the program (client-go sends the program's name by default), or an issue as
     /// `owner/repository#number`.
     #[serde(default)]
-    pub seen_in: Option<String>,
+    pub(crate) seen_in: Option<String>,
     /// The product's settings that fix findings.
     #[serde(default)]
-    pub fixes: Vec<Fix>,
+    pub(crate) fixes: Vec<Fix>,
 }
 
 /// A setting of a product that fixes findings.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Fix {
+pub(crate) struct Fix {
     /// The names of the rules whose findings the setting fixes.
-    pub causes: Vec<String>,
+    pub(crate) causes: Vec<String>,
     /// The instruction for the user.
-    pub text: String,
+    pub(crate) text: String,
     /// The documentation of the setting: a URL, or `owner/repository#number`.
-    pub source: String,
+    pub(crate) source: String,
 }
 
 /// The kind of a product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub(crate) enum Kind {
     /// The product runs permanently.
     Controller,
     /// The product runs on each node.
@@ -88,7 +88,7 @@ pub enum Kind {
 impl Kind {
     /// Returns the value in the product files.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Controller => "controller",
             Self::NodeAgent => "node-agent",
@@ -101,14 +101,14 @@ impl Kind {
 
     /// Whether the product runs once and ends. Then a WATCH does not help it.
     #[must_use]
-    pub fn is_job(self) -> bool {
+    pub(crate) fn is_job(self) -> bool {
         matches!(self, Self::Backup | Self::Job)
     }
 }
 
 /// How a product was recognized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RecognizedBy {
+pub(crate) enum RecognizedBy {
     /// By the user agent.
     UserAgent,
     /// By the name of the ServiceAccount.
@@ -118,7 +118,7 @@ pub enum RecognizedBy {
 impl RecognizedBy {
     /// Returns the value in reports.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::UserAgent => "user-agent",
             Self::ServiceAccount => "service-account",
@@ -131,19 +131,19 @@ impl Product {
     ///
     /// # Errors
     /// Returns the first error in the file.
-    pub fn read(text: &str) -> Result<Self, String> {
+    pub(crate) fn read(text: &str) -> Result<Self, String> {
         serde_saphyr::from_str(text).map_err(|error| error.to_string())
     }
 
     /// Whether the product sends this user agent.
     #[must_use]
-    pub fn sends(&self, user_agent: &str) -> bool {
+    pub(crate) fn sends(&self, user_agent: &str) -> bool {
         self.user_agents.iter().any(|pattern| matches(pattern, user_agent))
     }
 
     /// Returns the product's setting that fixes findings of a rule.
     #[must_use]
-    pub fn fix(&self, rule: &str) -> Option<&Fix> {
+    pub(crate) fn fix(&self, rule: &str) -> Option<&Fix> {
         self.fixes.iter().find(|fix| fix.causes.iter().any(|cause| cause == rule))
     }
 }
@@ -162,7 +162,7 @@ pub fn all() -> &'static [Product] {
 ///
 /// # Errors
 /// Returns an error if a file cannot be read or is not a valid product.
-pub fn add(directories: &[PathBuf]) -> Result<(), String> {
+pub(crate) fn add(directories: &[PathBuf]) -> Result<(), String> {
     let mut own: Vec<Product> = Vec::new();
     for directory in directories.iter().map(|directory| directory.join("products")) {
         let entries = match fs::read_dir(&directory) {
@@ -195,13 +195,13 @@ pub fn add(directories: &[PathBuf]) -> Result<(), String> {
 }
 
 #[must_use]
-pub fn find(name: &str) -> Option<&'static Product> {
+pub(crate) fn find(name: &str) -> Option<&'static Product> {
     all().iter().find(|product| product.name == name)
 }
 
 /// Recognizes the product of a client from its user agent, or else from its ServiceAccount (namespace and name).
 #[must_use]
-pub fn recognize(
+pub(crate) fn recognize(
     user_agent: &str,
     service_account: Option<(&str, &str)>,
 ) -> Option<(&'static Product, RecognizedBy)> {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 /// Quotes a text as one shell word without a line break. A hostile client may have chosen the text.
 #[must_use]
-pub fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let is_plain = |c: u8| {
         c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_' | b'.' | b'/' | b':' | b',' | b'@' | b'%' | b'+')
     };
@@ -31,14 +31,14 @@ pub fn quoted(text: &str) -> String {
 
 /// Formats a command-line option with its value. The value can begin with a hyphen.
 #[must_use]
-pub fn option(name: &str, value: &str) -> String {
+pub(crate) fn option(name: &str, value: &str) -> String {
     let separator = if value.starts_with('-') { '=' } else { ' ' };
     format!("--{name}{separator}{}", quoted(value))
 }
 
 /// Formats a file name as a command-line argument. A name that looks like an option does not act as one.
 #[must_use]
-pub fn operand(file: &str) -> String {
+pub(crate) fn operand(file: &str) -> String {
     if file.starts_with('-') && file != "-" { quoted(&format!("./{file}")) } else { quoted(file) }
 }
 

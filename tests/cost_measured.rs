@@ -126,7 +126,7 @@ fn objects_and_seats_match_the_servers_counters() {
                 "widgets" => "widgets.example.com",
                 other => other,
             };
-            let work = prices.work(&server, &shape, &verdict, name);
+            let work = prices.work(&server, &shape, verdict, name);
             let all = stored(&row.resource);
             let is_likely = verdict.served_from != ServedFrom::Depends
                 || (verdict.likely == Some(ServedFrom::Etcd)) == (row.etcd_fetched > 0);

@@ -16,7 +16,12 @@ impl Anonymizer {
     /// is the original without envelopes. The result is in a new CRI envelope with the time, because klog's header has
     /// no year.
     #[must_use]
-    pub fn access_line(&self, line: &AccessLine<'_>, text: &str, logged_at: Option<i64>) -> Option<String> {
+    pub(crate) fn access_line(
+        &self,
+        line: &AccessLine<'_>,
+        text: &str,
+        logged_at: Option<i64>,
+    ) -> Option<String> {
         let mut out = String::new();
         if let Some(micros) = logged_at {
             // For example, `2026-07-23T10:00:00.000000Z`.

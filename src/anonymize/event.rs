@@ -93,7 +93,7 @@ impl Anonymizer {
 
 /// Converts an event that was decoded from another format to the API's JSON.
 #[must_use]
-pub fn to_json(event: &Event<'_>) -> String {
+pub(crate) fn to_json(event: &Event<'_>) -> String {
     EventJson::from_event(event).to_json()
 }
 

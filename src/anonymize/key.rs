@@ -16,11 +16,11 @@ impl std::fmt::Debug for Key {
 
 impl Key {
     /// The minimum length of a secret, in bytes. A key has the same length.
-    pub const SHORTEST: usize = 16;
+    pub(crate) const SHORTEST: usize = 16;
 
     /// Creates a random key for one run.
     #[must_use]
-    pub fn random() -> Self {
+    pub(crate) fn random() -> Self {
         // `RandomState` seeds its hashes with the system's random numbers.
         let half = || RandomState::new().build_hasher().finish().to_be_bytes();
         let (first, second) = (half(), half());
@@ -33,7 +33,7 @@ impl Key {
     /// Derives the key from a secret. Key derivation is fast and does not slow down guesses, so the secret must be
     /// random. The command refuses secrets of fewer than [`Key::SHORTEST`] bytes.
     #[must_use]
-    pub fn from_secret(secret: &[u8]) -> Self {
+    pub(crate) fn from_secret(secret: &[u8]) -> Self {
         Self(SipHasher24::new_with_key(b"kubetoll pseudo.").hash(secret).as_bytes())
     }
 

@@ -18,5 +18,5 @@ mod target;
 mod user_agent;
 
 pub use anonymizer::Anonymizer;
-pub use event::to_json;
+pub(crate) use event::to_json;
 pub use key::Key;

@@ -9,7 +9,7 @@ use super::server::Server;
 
 /// Resources and groups in a server's configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ConfiguredNames {
+pub(crate) struct ConfiguredNames {
     /// Resources without a watch cache, as (group, resource).
     uncached: HashSet<(CompactString, CompactString)>,
     /// Groups of aggregated API servers.
@@ -18,7 +18,7 @@ pub struct ConfiguredNames {
 
 impl ConfiguredNames {
     #[must_use]
-    pub fn new(server: &Server) -> Self {
+    pub(crate) fn new(server: &Server) -> Self {
         let uncached = server.uncached.iter().map(|named| {
             let (resource, group) = named.split_once('.').unwrap_or((named, ""));
             (group.into(), resource.into())
@@ -31,7 +31,7 @@ impl ConfiguredNames {
 
     /// Returns the configuration of a request's resource.
     #[must_use]
-    pub fn config_of(&self, shape: &RequestShape<CompactString>) -> Configured {
+    pub(crate) fn config_of(&self, shape: &RequestShape<CompactString>) -> Configured {
         let (Target::Resource { group, resource, .. } | Target::Unknown { group, resource, .. }) =
             &shape.target
         else {

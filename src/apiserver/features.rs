@@ -28,7 +28,7 @@ pub enum Gate {
 
 /// The state of a gate in one version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GateState {
+pub(crate) enum GateState {
     /// The gate can be set. The value is its default.
     Default(bool),
     /// The gate exists but cannot be set. The value is fixed.
@@ -39,7 +39,7 @@ pub enum GateState {
 
 impl Gate {
     /// All gates in declaration order.
-    pub const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 6] = [
         Self::ApiListChunking,
         Self::ConsistentListFromCache,
         Self::ListFromCacheSnapshot,
@@ -50,7 +50,7 @@ impl Gate {
 
     /// Returns the name in `--feature-gates` of kube-apiserver.
     #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::ApiListChunking => "APIListChunking",
             Self::ConsistentListFromCache => "ConsistentListFromCache",
@@ -69,7 +69,7 @@ impl Gate {
 
     /// Returns the state of the gate in `version`.
     #[must_use]
-    pub fn state(self, version: KubeVersion) -> GateState {
+    pub(crate) fn state(self, version: KubeVersion) -> GateState {
         use GateState::{Absent, Default, Locked};
         match self {
             Self::ApiListChunking => match version.minor {
@@ -136,7 +136,7 @@ impl Gate {
 ///
 /// Source: k8s.io/component-base `featuregate/feature_gate.go:setUnsetAlphaGates`, `setUnsetBetaGates`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum GateStage {
+pub(crate) enum GateStage {
     /// Alpha gates, set with `AllAlpha`.
     Alpha,
     /// Beta gates, set with `AllBeta`.
@@ -144,11 +144,11 @@ pub enum GateStage {
 }
 
 impl GateStage {
-    pub const ALL: [Self; 2] = [Self::Alpha, Self::Beta];
+    pub(crate) const ALL: [Self; 2] = [Self::Alpha, Self::Beta];
 
     /// Returns the name in `--feature-gates` that sets all gates of the stage.
     #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Alpha => "AllAlpha",
             Self::Beta => "AllBeta",
@@ -157,7 +157,7 @@ impl GateStage {
 }
 
 /// Returns the names of all gates and stages that the model knows.
-pub fn known_names() -> impl Iterator<Item = &'static str> {
+pub(crate) fn known_names() -> impl Iterator<Item = &'static str> {
     GateStage::ALL.into_iter().map(GateStage::name).chain(Gate::ALL.into_iter().map(Gate::name))
 }
 
@@ -175,7 +175,7 @@ impl FeatureGates {
     }
 
     /// Sets a gate or a stage by its name; the last value wins. Returns whether the name is known.
-    pub fn set_by_name(&mut self, name: &str, value: bool) -> bool {
+    pub(crate) fn set_by_name(&mut self, name: &str, value: bool) -> bool {
         if let Some(gate) = Gate::by_name(name) {
             self.set(gate, value);
             return true;
@@ -188,20 +188,14 @@ impl FeatureGates {
     }
 
     /// Returns the gates that the user set by their own names, not by a stage.
-    pub fn gates(&self) -> impl Iterator<Item = (Gate, bool)> {
+    pub(crate) fn gates(&self) -> impl Iterator<Item = (Gate, bool)> {
         self.gates.iter().map(|(gate, value)| (*gate, *value))
     }
 
     /// Returns the names and values of the stages and gates that the user set.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, bool)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, bool)> {
         let stages = self.stages.iter().map(|(stage, value)| (stage.name(), *value));
         stages.chain(self.gates().map(|(gate, value)| (gate.name(), value)))
-    }
-
-    /// Whether the user set no gate and no stage.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.gates.is_empty() && self.stages.is_empty()
     }
 
     /// Returns the value that the user set for the gate's stage in `version`. It applies only if the user did not set
@@ -213,7 +207,7 @@ impl FeatureGates {
     /// Whether the gate is on in `version`. If the gate cannot be set in that version, the user's value has no
     /// effect. The server would not start with that value.
     #[must_use]
-    pub fn enabled(&self, gate: Gate, version: KubeVersion) -> bool {
+    pub(crate) fn enabled(&self, gate: Gate, version: KubeVersion) -> bool {
         match gate.state(version) {
             GateState::Default(default) => {
                 let set = self.gates.get(&gate).copied();
@@ -233,7 +227,7 @@ impl FeatureGates {
 /// Source: KEP-4330, k8s.io/component-base `compatibility`, 1.31 and later. Upstream's tests of 1.34 and later turn
 /// off `ConsistentListFromCache` in this way.
 #[must_use]
-pub fn can_be_emulated(gate: Gate, version: KubeVersion) -> bool {
+pub(crate) fn can_be_emulated(gate: Gate, version: KubeVersion) -> bool {
     version.at_least(31, 0)
         && (version.minor - 3..version.minor)
             .any(|minor| matches!(gate.state(KubeVersion { minor, patch: None }), GateState::Default(_)))

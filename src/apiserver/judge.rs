@@ -161,7 +161,7 @@ pub fn certainty(server: &Server, shape: &RequestShape<&str>, status: Option<u16
 
 /// Returns what a verdict depends on, over the releases in `set`.
 #[must_use]
-pub fn certainty_within(
+pub(crate) fn certainty_within(
     set: &Releases,
     server: &Server,
     shape: &RequestShape<&str>,
@@ -169,9 +169,9 @@ pub fn certainty_within(
 ) -> Certainty {
     let verdict = judge(server, shape, status);
     let by_default = |version| judge(&Server::with_defaults(version), shape, status);
-    if !by_default(server.version).agrees_with(&verdict) {
+    if !by_default(server.version).agrees_with(verdict) {
         Certainty::ByConfig
-    } else if epochs(set).all(|(_, last)| by_default(last).agrees_with(&verdict)) {
+    } else if epochs(set).all(|(_, last)| by_default(last).agrees_with(verdict)) {
         Certainty::Certain
     } else {
         Certainty::ByVersion
@@ -215,7 +215,7 @@ const EPOCHS: [Epoch; 18] = [
 ];
 
 /// Returns the epochs that overlap `set`, oldest first. Each epoch is limited to its part inside `set`.
-pub fn epochs(set: &Releases) -> impl Iterator<Item = (KubeVersion, KubeVersion)> {
+pub(crate) fn epochs(set: &Releases) -> impl Iterator<Item = (KubeVersion, KubeVersion)> {
     EPOCHS.iter().filter_map(|epoch| {
         let first = KubeVersion { patch: epoch.first.patch.or(Some(0)), ..epoch.first };
         set.and(&Releases::between(first, epoch.last)).hull()
@@ -224,7 +224,7 @@ pub fn epochs(set: &Releases) -> impl Iterator<Item = (KubeVersion, KubeVersion)
 
 /// Whether two releases give the same verdict on every request.
 #[must_use]
-pub fn have_equal_verdicts(a: KubeVersion, b: KubeVersion) -> bool {
+pub(crate) fn have_equal_verdicts(a: KubeVersion, b: KubeVersion) -> bool {
     let epoch =
         |version: KubeVersion| EPOCHS.partition_point(|epoch| epoch.last < version).min(EPOCHS.len() - 1);
     epoch(a) == epoch(b)
@@ -235,7 +235,7 @@ pub fn have_equal_verdicts(a: KubeVersion, b: KubeVersion) -> bool {
 pub struct VersionRange {
     pub first: KubeVersion,
     pub last: KubeVersion,
-    pub verdict: Verdict,
+    pub(crate) verdict: Verdict,
 }
 
 impl std::fmt::Display for VersionRange {
@@ -262,7 +262,7 @@ pub fn across_versions(server: &Server, shape: &RequestShape<&str>) -> Vec<Versi
 /// Like [`across_versions`], but also computes a detail for each range. Releases with different details are in
 /// different ranges.
 #[must_use]
-pub fn across_versions_with<T: PartialEq>(
+pub(crate) fn across_versions_with<T: PartialEq>(
     server: &Server,
     shape: &RequestShape<&str>,
     detail: impl Fn(&Server, &Verdict) -> T,
@@ -273,7 +273,7 @@ pub fn across_versions_with<T: PartialEq>(
         let verdict = judge(&server, shape, None);
         let own = detail(&server, &verdict);
         match ranges.last_mut() {
-            Some((range, last)) if range.verdict.agrees_with(&verdict) && *last == own => {
+            Some((range, last)) if range.verdict.agrees_with(verdict) && *last == own => {
                 range.last = epoch.last;
             }
             _ => ranges.push((VersionRange { first: epoch.first, last: epoch.last, verdict }, own)),

@@ -2,28 +2,26 @@
 //! `limit`. Each function follows an upstream function branch by branch. Its comment names the upstream function.
 
 mod configured;
-pub mod features;
+pub(crate) mod features;
 mod get;
 pub mod judge;
 mod list;
-pub mod options;
-pub mod reason;
+pub(crate) mod options;
+pub(crate) mod reason;
 mod reject;
-pub mod releases;
-pub mod request_shape;
-pub mod resources;
-pub mod seats;
-pub mod server;
-pub mod storage_key;
-pub mod verdict;
+pub(crate) mod releases;
+pub(crate) mod request_shape;
+pub(crate) mod resources;
+pub(crate) mod seats;
+pub(crate) mod server;
+pub(crate) mod storage_key;
+pub(crate) mod verdict;
 mod watch;
 
-pub use configured::ConfiguredNames;
+pub(crate) use configured::ConfiguredNames;
 pub use features::{FeatureGates, Gate};
-pub use judge::{
-    VersionRange, across_versions, across_versions_with, certainty, certainty_within, epochs,
-    have_equal_verdicts, judge,
-};
+pub(crate) use judge::{VersionRange, across_versions_with, certainty_within, epochs, have_equal_verdicts};
+pub use judge::{across_versions, certainty, judge};
 pub use reason::Reason;
 pub use releases::Releases;
 pub use request_shape::{Configured, ParsedTarget, RequestShape, Target};

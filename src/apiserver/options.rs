@@ -9,48 +9,48 @@ use crate::k8s::{ContinueToken, RequestInfo, Verb, go_duration};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "they are independent facts")]
 pub struct Options {
-    pub resource_version: ResourceVersion,
-    pub resource_version_match: ResourceVersionMatch,
+    pub(crate) resource_version: ResourceVersion,
+    pub(crate) resource_version_match: ResourceVersionMatch,
     pub limit: Limit,
     /// The class of the `continue` token.
-    pub page: Page,
+    pub(crate) page: Page,
     /// The value of `watch` in the query.
-    pub watch: bool,
-    pub send_initial_events: Option<bool>,
-    pub allow_watch_bookmarks: bool,
-    pub label_selector: Selector,
-    pub field_selector: Selector,
+    pub(crate) watch: bool,
+    pub(crate) send_initial_events: Option<bool>,
+    pub(crate) allow_watch_bookmarks: bool,
+    pub(crate) label_selector: Selector,
+    pub(crate) field_selector: Selector,
     /// The field selector has fields other than `metadata.name` and `metadata.namespace`.
-    pub selects_other_fields: bool,
+    pub(crate) selects_other_fields: bool,
     /// The field selector selects one name.
-    pub selects_name: bool,
+    pub(crate) selects_name: bool,
     /// Whether the field selector has a field that the resource does not support.
-    pub unsupported_field: UnsupportedField,
+    pub(crate) unsupported_field: UnsupportedField,
     /// Whether the field selector narrows the read to one key.
-    pub single: Single,
+    pub(crate) single: Single,
     /// Whether the field selector reduces the objects that the server scans.
-    pub narrows: Narrows,
+    pub(crate) narrows: Narrows,
     /// `timeoutSeconds` is not an integer.
-    pub timeout_seconds_invalid: bool,
+    pub(crate) timeout_seconds_invalid: bool,
     /// `timeout` is not a duration.
-    pub timeout_invalid: bool,
+    pub(crate) timeout_invalid: bool,
     /// The path and the field selector have different names.
-    pub name_conflict: bool,
+    pub(crate) name_conflict: bool,
     /// A write with `dryRun=All`: the server checks the write but does not store it.
-    pub dry_run: bool,
+    pub(crate) dry_run: bool,
     /// The method is HEAD.
-    pub head: bool,
+    pub(crate) head: bool,
     /// The path begins with `//`.
-    pub double_slash: bool,
+    pub(crate) double_slash: bool,
     /// The list options that ignored keys resemble. Bit *i* is for `LIST_OPTION_KEYS[i]`.
-    pub misspelled: u16,
+    pub(crate) misspelled: u16,
     /// The query has ignored keys that resemble no list option.
-    pub other_unknown_keys: bool,
+    pub(crate) other_unknown_keys: bool,
 }
 
 /// A class of `resourceVersion`. The server compares with the text `0`, so `00` has its own class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum ResourceVersion {
+pub(crate) enum ResourceVersion {
     #[default]
     Unset,
     Zero,
@@ -62,7 +62,7 @@ pub enum ResourceVersion {
 
 /// A class of `resourceVersionMatch`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum ResourceVersionMatch {
+pub(crate) enum ResourceVersionMatch {
     #[default]
     Unset,
     NotOlderThan,
@@ -97,7 +97,7 @@ pub enum PageSize {
 
 impl Limit {
     /// The page sizes that have their own class. The list is short, to limit the number of shapes.
-    pub const USUAL: [u16; 16] =
+    pub(crate) const USUAL: [u16; 16] =
         [1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000, 2000, 5000, 10_000, 50_000];
 
     fn from_parameter(limit: list_options::LimitParameter) -> Self {
@@ -124,7 +124,7 @@ impl Limit {
 
 /// A class of `continue`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Page {
+pub(crate) enum Page {
     /// No token: the first page.
     #[default]
     First,
@@ -138,7 +138,7 @@ pub enum Page {
 
 /// A class of a label or field selector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Selector {
+pub(crate) enum Selector {
     /// The selector is absent or empty, so it selects everything.
     #[default]
     Everything,
@@ -150,7 +150,7 @@ pub enum Selector {
 
 /// Whether a field selector has an unsupported field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum UnsupportedField {
+pub(crate) enum UnsupportedField {
     /// All fields are supported.
     #[default]
     None,
@@ -165,7 +165,7 @@ pub enum UnsupportedField {
 /// Source: k8s.io/apiserver `pkg/registry/generic/registry/store.go:ListPredicate` and
 /// `pkg/storage/selection_predicate.go:MatchesSingle`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Single {
+pub(crate) enum Single {
     /// The request reads a prefix.
     #[default]
     No,
@@ -180,7 +180,7 @@ pub enum Single {
 
 /// Whether a field selector reduces the objects that the server scans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Narrows {
+pub(crate) enum Narrows {
     /// The server scans all objects.
     #[default]
     Nothing,
@@ -197,7 +197,7 @@ pub enum Narrows {
 impl Options {
     /// Whether the request has a label or field selector.
     #[must_use]
-    pub fn selects(&self) -> bool {
+    pub(crate) fn selects(&self) -> bool {
         self.label_selector != Selector::Everything || self.field_selector != Selector::Everything
     }
 
@@ -327,7 +327,7 @@ impl ResourceVersion {
 
     /// Whether the resourceVersion is unset or the text `0`. The server tests for this in most places.
     #[must_use]
-    pub fn is_unset_or_zero(self) -> bool {
+    pub(crate) fn is_unset_or_zero(self) -> bool {
         matches!(self, Self::Unset | Self::Zero)
     }
 }

@@ -32,45 +32,45 @@ impl Default for Releases {
 impl Releases {
     /// All releases, even those outside of the model.
     #[must_use]
-    pub fn all() -> Self {
+    pub(crate) fn all() -> Self {
         Self(vec![(0, u32::MAX)])
     }
 
     /// The releases in the model.
     #[must_use]
-    pub fn modeled() -> Self {
+    pub(crate) fn modeled() -> Self {
         Self::minors(KubeVersion::OLDEST.minor, KubeVersion::NEWEST.minor)
     }
 
     /// All patches of the minor versions from `first` to `last`.
     #[must_use]
-    pub fn minors(first: u16, last: u16) -> Self {
+    pub(crate) fn minors(first: u16, last: u16) -> Self {
         let (first, last) = (KubeVersion::new(first, 0), KubeVersion { minor: last, patch: None });
         Self::between(first, last)
     }
 
     /// All releases from 1.`minor` on.
     #[must_use]
-    pub fn since(minor: u16) -> Self {
+    pub(crate) fn since(minor: u16) -> Self {
         Self::minors(minor, u16::MAX)
     }
 
     /// All releases before 1.`minor`.
     #[must_use]
-    pub fn before(minor: u16) -> Self {
+    pub(crate) fn before(minor: u16) -> Self {
         minor.checked_sub(1).map_or_else(|| Self(Vec::new()), |last| Self::minors(0, last))
     }
 
     /// The releases from `first` to `last`. If `first` has no patch level, it is the newest patch of its minor version.
     #[must_use]
-    pub fn between(first: KubeVersion, last: KubeVersion) -> Self {
+    pub(crate) fn between(first: KubeVersion, last: KubeVersion) -> Self {
         let (first, last) = (key(first), key(last));
         Self(if first <= last { vec![(first, last)] } else { Vec::new() })
     }
 
     /// One release; without a patch level, all patches of its minor version.
     #[must_use]
-    pub fn exactly(stated: KubeVersion) -> Self {
+    pub(crate) fn exactly(stated: KubeVersion) -> Self {
         match stated.patch {
             Some(_) => Self::between(stated, stated),
             None => Self::minors(stated.minor, stated.minor),
@@ -78,7 +78,7 @@ impl Releases {
     }
 
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
@@ -89,7 +89,7 @@ impl Releases {
 
     /// The intersection.
     #[must_use]
-    pub fn and(&self, other: &Self) -> Self {
+    pub(crate) fn and(&self, other: &Self) -> Self {
         let mut both = Vec::new();
         for (first, last) in &self.0 {
             for (other_first, other_last) in &other.0 {
@@ -104,13 +104,13 @@ impl Releases {
 
     /// The union.
     #[must_use]
-    pub fn or(&self, other: &Self) -> Self {
+    pub(crate) fn or(&self, other: &Self) -> Self {
         self.others().and(&other.others()).others()
     }
 
     /// The complement.
     #[must_use]
-    pub fn others(&self) -> Self {
+    pub(crate) fn others(&self) -> Self {
         let (mut others, mut next) = (Vec::new(), Some(0));
         for (first, last) in &self.0 {
             if let Some(start) = next.filter(|start| start < first) {
@@ -131,25 +131,25 @@ impl Releases {
     /// Returns the number of releases in the set, including patch levels that do not exist. Use it only to compare
     /// sets.
     #[must_use]
-    pub fn span(&self) -> u64 {
+    pub(crate) fn span(&self) -> u64 {
         self.0.iter().map(|(first, last)| u64::from(last - first) + 1).sum()
     }
 
     /// Whether all releases are of one minor version.
     #[must_use]
-    pub fn is_one_minor(&self) -> bool {
+    pub(crate) fn is_one_minor(&self) -> bool {
         self.hull().is_some_and(|(first, last)| first.minor == last.minor)
     }
 
     /// The ranges in ascending order.
-    pub fn ranges(&self) -> impl Iterator<Item = (KubeVersion, KubeVersion)> {
+    pub(crate) fn ranges(&self) -> impl Iterator<Item = (KubeVersion, KubeVersion)> {
         self.0.iter().map(|(first, last)| (version(*first), version(*last)))
     }
 }
 
 /// Shortens a range for people: removes the `.0` of `first` if the range ends with a whole minor version.
 #[must_use]
-pub fn short(first: KubeVersion, last: KubeVersion) -> (KubeVersion, KubeVersion) {
+pub(crate) fn short(first: KubeVersion, last: KubeVersion) -> (KubeVersion, KubeVersion) {
     let is_all_patches = last.patch.is_none() && first.patch == Some(0);
     (if is_all_patches { KubeVersion { patch: None, ..first } } else { first }, last)
 }
@@ -181,7 +181,7 @@ impl fmt::Display for Releases {
 /// Returns the releases that the server can have, given the version of a kubelet or kube-proxy. These components are
 /// never newer than the server. They are at most three minor versions older (two for versions before 1.25).
 #[must_use]
-pub fn for_node_component(stated: KubeVersion) -> Releases {
+pub(crate) fn for_node_component(stated: KubeVersion) -> Releases {
     let most = if stated.minor < 25 { 2 } else { 3 };
     Releases::minors(stated.minor, stated.minor.saturating_add(most))
 }
@@ -189,21 +189,21 @@ pub fn for_node_component(stated: KubeVersion) -> Releases {
 /// Returns the releases that the server can have, given the version of kube-controller-manager or kube-scheduler. These
 /// components have the same minor version as the server, or the one before.
 #[must_use]
-pub fn for_control_plane(stated: KubeVersion) -> Releases {
+pub(crate) fn for_control_plane(stated: KubeVersion) -> Releases {
     Releases::minors(stated.minor, stated.minor.saturating_add(1))
 }
 
 /// Returns the releases that the server can have, given the version of another apiserver of the cluster. The two differ
 /// by at most one minor version.
 #[must_use]
-pub fn for_other_server(stated: KubeVersion) -> Releases {
+pub(crate) fn for_other_server(stated: KubeVersion) -> Releases {
     Releases::minors(stated.minor.saturating_sub(1), stated.minor.saturating_add(1))
 }
 
 /// The releases that write latency annotations for requests that are not long-running: 1.24 and later. Some patches
 /// have a broken audit filter and write none (kubernetes/kubernetes#135684).
 #[must_use]
-pub fn with_latency_annotations() -> Releases {
+pub(crate) fn with_latency_annotations() -> Releases {
     let broken =
         |minor, last| Releases::between(KubeVersion::new(minor, 0), KubeVersion::new(minor, last)).others();
     Releases::since(24).and(&broken(34, 6)).and(&broken(35, 3))
@@ -211,12 +211,12 @@ pub fn with_latency_annotations() -> Releases {
 
 /// A built-in API that only some releases serve: a resource in one version of its group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BuiltInApi {
-    pub group: &'static str,
+pub(crate) struct BuiltInApi {
+    pub(crate) group: &'static str,
     /// The version of the group.
-    pub version: &'static str,
+    pub(crate) version: &'static str,
     /// The resource. Empty if the entry is for the whole version of the group.
-    pub resource: &'static str,
+    pub(crate) resource: &'static str,
     /// The first minor version that serves the API; 0 if that is older than 1.19.
     since: u16,
     /// The first minor version that no longer serves the API.
@@ -254,7 +254,7 @@ const RESOURCE: &str = "resource.k8s.io";
 const STORAGE: &str = "storage.k8s.io";
 
 /// Built-in APIs that were added or removed from 1.19 to 1.36. The list omits API versions that were off by default.
-pub const BUILT_IN: &[BuiltInApi] = &[
+pub(crate) const BUILT_IN: &[BuiltInApi] = &[
     added("node.k8s.io", "v1", "", 20),
     added("batch", "v1", "cronjobs", 21),
     added("discovery.k8s.io", "v1", "", 21),
@@ -304,7 +304,7 @@ pub const BUILT_IN: &[BuiltInApi] = &[
 impl BuiltInApi {
     /// Finds the index in [`BUILT_IN`] for a path below `/apis/`. `resource` is empty if the path ends with the version.
     #[must_use]
-    pub fn find(group: &str, version: &str, resource: &str) -> Option<u8> {
+    pub(crate) fn find(group: &str, version: &str, resource: &str) -> Option<u8> {
         let is_it = |api: &Self| {
             api.group == group
                 && api.version == version
@@ -315,13 +315,13 @@ impl BuiltInApi {
 
     /// Returns the releases that serve the API.
     #[must_use]
-    pub fn served_by(&self) -> Releases {
+    pub(crate) fn served_by(&self) -> Releases {
         Releases::minors(self.since, self.until.map_or(u16::MAX, |until| until - 1))
     }
 
     /// Returns the releases that return 404 for the API.
     #[must_use]
-    pub fn absent_in(&self) -> Releases {
+    pub(crate) fn absent_in(&self) -> Releases {
         self.served_by().others()
     }
 }

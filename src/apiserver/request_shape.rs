@@ -14,7 +14,7 @@ use compact_str::CompactString;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RequestShape<S> {
     pub verb: Verb,
-    pub target: Target<S>,
+    pub(crate) target: Target<S>,
     /// The options in the query, as classes.
     pub options: Options,
 }
@@ -98,7 +98,7 @@ impl NonResource {
 
     /// Returns the value in reports.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Discovery => "(discovery)",
             Self::OpenApi => "(openapi)",
@@ -121,7 +121,7 @@ impl<'a> RequestShape<&'a str> {
 
     /// Like [`Self::new`], but also returns the namespace in the path, or an empty string.
     #[must_use]
-    pub fn in_namespace(method: Method, path: &'a str, options: &ListOptions<'_>) -> (Self, &'a str) {
+    pub(crate) fn in_namespace(method: Method, path: &'a str, options: &ListOptions<'_>) -> (Self, &'a str) {
         let double_slash = path.starts_with("//");
         let head = method == Method::Head;
         match RequestInfo::resolve(method, path, options) {
@@ -156,7 +156,7 @@ impl<'a> RequestShape<&'a str> {
     /// Whether the server reads list options from the query. True also for a GET: the server reads its
     /// `resourceVersion`, and no other option.
     #[must_use]
-    pub fn reads_list_options(&self) -> bool {
+    pub(crate) fn reads_list_options(&self) -> bool {
         matches!(self.verb, Verb::Get | Verb::List | Verb::Watch | Verb::DeleteCollection)
             && matches!(self.target, Target::Resource { subresource: "", .. })
     }
@@ -171,14 +171,14 @@ impl<'a> RequestShape<&'a str> {
 impl RequestShape<CompactString> {
     /// Whether the request is a LIST of one node's pods. Most such requests come from agents on nodes.
     #[must_use]
-    pub fn lists_pods_of_a_node(&self) -> bool {
+    pub(crate) fn lists_pods_of_a_node(&self) -> bool {
         self.verb == Verb::List && self.options.narrows == Narrows::ToNode
     }
 
     /// Removes names that clients choose and that no verdict depends on. `configured` is the server's configuration of
     /// this resource. The result keeps that configuration, so that the verdict stays the same.
     #[must_use]
-    pub fn without_names(&self, configured: Configured) -> Self {
+    pub(crate) fn without_names(&self, configured: Configured) -> Self {
         /// Subresources whose names are kept: a verdict depends on them, or they are frequent.
         const KEPT_SUBRESOURCES: [&str; 10] =
             ["", "status", "scale", "log", "exec", "attach", "portforward", "proxy", "eviction", "token"];
@@ -249,7 +249,7 @@ impl<S> RequestShape<S> {
 /// Source: kubernetes `cmd/kube-apiserver` `BasicLongRunningRequestCheck(watch, proxy; attach, exec, proxy, log,
 /// portforward)`.
 #[must_use]
-pub fn is_long_running(shape: &RequestShape<&str>) -> bool {
+pub(crate) fn is_long_running(shape: &RequestShape<&str>) -> bool {
     matches!(shape.verb, Verb::Watch | Verb::Proxy)
         || match shape.target {
             Target::Resource { subresource, .. } => {

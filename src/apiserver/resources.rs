@@ -69,23 +69,23 @@ const CLUSTER_SCOPED: [&str; 35] = [
 ];
 
 /// The name of the overflow resource, which counts several resources.
-pub const OTHER: &str = "(other resources)";
+pub(crate) const OTHER: &str = "(other resources)";
 /// Like [`OTHER`], but for resources without a watch cache. Reports show it as [`OTHER`].
-pub const OTHER_UNCACHED: &str = "(other uncached resources)";
+pub(crate) const OTHER_UNCACHED: &str = "(other uncached resources)";
 /// The API group of the overflow resource for resources that an aggregated API server serves.
-pub const AGGREGATED_GROUP: &str = "(aggregated groups)";
+pub(crate) const AGGREGATED_GROUP: &str = "(aggregated groups)";
 /// The API group of the overflow resource for resources that are not built in.
-pub const OTHER_GROUP: &str = "(other groups)";
+pub(crate) const OTHER_GROUP: &str = "(other groups)";
 
 /// Whether this is the name of an overflow resource, which counts several resources.
 #[must_use]
-pub fn is_overflow(resource: &str) -> bool {
+pub(crate) fn is_overflow(resource: &str) -> bool {
     matches!(resource, OTHER | OTHER_UNCACHED)
 }
 
 /// Whether the model's verdict depends on the resource's name, even without the server's configuration.
 #[must_use]
-pub fn is_named_by_model(group: &str, resource: &str, subresource: &str) -> bool {
+pub(crate) fn is_named_by_model(group: &str, resource: &str, subresource: &str) -> bool {
     (matches!(group, "" | "events.k8s.io") && resource == "events")
         || matches!(group, "metrics.k8s.io" | "custom.metrics.k8s.io" | "external.metrics.k8s.io")
         || is_never_stored(group, resource, subresource)
@@ -94,20 +94,20 @@ pub fn is_named_by_model(group: &str, resource: &str, subresource: &str) -> bool
 
 /// Whether kube-apiserver serves the group itself. Other groups belong to custom resources or aggregated API servers.
 #[must_use]
-pub fn is_built_in_group(group: &str) -> bool {
+pub(crate) fn is_built_in_group(group: &str) -> bool {
     BUILT_IN_GROUPS.contains(&group)
 }
 
 /// Whether a built-in resource is cluster-scoped; `None` for a resource that is not built in.
 #[must_use]
-pub fn is_cluster_scoped(group: &str, resource: &str) -> Option<bool> {
+pub(crate) fn is_cluster_scoped(group: &str, resource: &str) -> Option<bool> {
     is_built_in_group(group).then(|| CLUSTER_SCOPED.contains(&resource))
 }
 
 /// Whether the name `resource` or `resource.group` refers to this resource. A name without a group is in the core
 /// group.
 #[must_use]
-pub fn is_named(named: &str, group: &str, resource: &str) -> bool {
+pub(crate) fn is_named(named: &str, group: &str, resource: &str) -> bool {
     match named.split_once('.') {
         Some((named_resource, named_group)) => named_resource == resource && named_group == group,
         None => named == resource && group.is_empty(),
@@ -116,7 +116,7 @@ pub fn is_named(named: &str, group: &str, resource: &str) -> bool {
 
 /// Whether a field selector can use a field label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FieldLabel {
+pub(crate) enum FieldLabel {
     /// The server supports it.
     Supported,
     /// The server returns 400.
@@ -130,7 +130,7 @@ pub enum FieldLabel {
 /// Source: the `AddFieldLabelConversionFunc` calls of kubernetes `pkg/apis/*/v1/conversion.go`; for other resources
 /// k8s.io/apimachinery `pkg/runtime/scheme.go:DefaultMetaV1FieldSelectorConversion`; for custom resources KEP-4358.
 #[must_use]
-pub fn field_label(group: &str, resource: &str, label: &str) -> FieldLabel {
+pub(crate) fn field_label(group: &str, resource: &str, label: &str) -> FieldLabel {
     if matches!(label, "metadata.name" | "metadata.namespace") {
         return FieldLabel::Supported;
     }
@@ -186,7 +186,7 @@ fn is_object_reference_field(field: &str) -> bool {
 /// Whether the server computes a resource instead of storing it: reviews, tokens, and component statuses. A GET or LIST
 /// of component statuses runs health probes.
 #[must_use]
-pub fn is_never_stored(group: &str, resource: &str, subresource: &str) -> bool {
+pub(crate) fn is_never_stored(group: &str, resource: &str, subresource: &str) -> bool {
     match group {
         "authentication.k8s.io" => matches!(resource, "tokenreviews" | "selfsubjectreviews"),
         "authorization.k8s.io" => matches!(
@@ -207,7 +207,7 @@ pub fn is_never_stored(group: &str, resource: &str, subresource: &str) -> bool {
 /// Source: kubernetes `pkg/registry/core/pod/strategy.go:getPod` and the `ResourceLocation` functions of
 /// `pkg/registry/core/{node,service}`. All use empty `GetOptions`.
 #[must_use]
-pub fn is_connection(group: &str, resource: &str, subresource: &str) -> bool {
+pub(crate) fn is_connection(group: &str, resource: &str, subresource: &str) -> bool {
     group.is_empty()
         && match resource {
             "pods" => matches!(subresource, "log" | "exec" | "attach" | "portforward" | "proxy"),

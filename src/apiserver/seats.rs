@@ -29,15 +29,15 @@ const MAX_SEATS_BY_SIZE: u64 = 100;
 /// (kubernetes/kubernetes#133061).
 const MOST_FROM_CACHE: u64 = 1_000_000;
 /// The size that the server assumes for an object of unknown size, in bytes.
-pub const LARGEST_OBJECT: u64 = 1_500_000;
+pub(crate) const LARGEST_OBJECT: u64 = 1_500_000;
 
 /// The server's count and size of a resource's objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StoredObjects {
+pub(crate) struct StoredObjects {
     /// The number of objects in all namespaces.
-    pub objects: u64,
+    pub(crate) objects: u64,
     /// The mean size of an object in bytes, if known.
-    pub bytes_per_object: Option<u64>,
+    pub(crate) bytes_per_object: Option<u64>,
 }
 
 /// Returns the seats of a request while the server executes it. `stored` describes the resource's objects.
@@ -45,7 +45,11 @@ pub struct StoredObjects {
 /// Returns `None` if the seats depend on an unknown value. Also returns `None` for logs, connections and servers before
 /// 1.20, because they have no seats.
 #[must_use]
-pub fn seats(server: &Server, shape: &RequestShape<&str>, stored: Option<StoredObjects>) -> Option<u64> {
+pub(crate) fn seats(
+    server: &Server,
+    shape: &RequestShape<&str>,
+    stored: Option<StoredObjects>,
+) -> Option<u64> {
     let version = server.version;
     if !version.at_least(20, 0) || (is_long_running(shape) && shape.verb != Verb::Watch) {
         return None;
@@ -107,7 +111,7 @@ fn is_estimated_as_cached(server: &Server, options: &Options) -> bool {
 
 /// Returns the number of objects in one page: the page size or the size of the collection, whichever is smaller.
 #[must_use]
-pub fn page(options: &Options, objects: u64) -> u64 {
+pub(crate) fn page(options: &Options, objects: u64) -> u64 {
     match options.limit {
         Limit::Page(PageSize::Exactly(size) | PageSize::UpTo(size)) => objects.min(u64::from(size)),
         Limit::Page(PageSize::More) | Limit::Absent | Limit::Unlimited | Limit::Invalid => objects,

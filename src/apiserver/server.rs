@@ -50,7 +50,7 @@ impl Server {
 
     /// Whether etcd supports `RequestWatchProgress`.
     #[must_use]
-    pub fn etcd_supports_progress(&self) -> bool {
+    pub(crate) fn etcd_supports_progress(&self) -> bool {
         self.etcd.is_none_or(EtcdVersion::supports_request_watch_progress)
     }
 
@@ -58,7 +58,7 @@ impl Server {
     ///
     /// Source: kubernetes `pkg/kubeapiserver/default_storage_factory_builder.go:DefaultWatchCacheSizes`.
     #[must_use]
-    pub fn has_watch_cache(&self, group: &str, resource: &str) -> bool {
+    pub(crate) fn has_watch_cache(&self, group: &str, resource: &str) -> bool {
         let is_events = resource == "events" && matches!(group, "" | "events.k8s.io");
         if is_events || resource == resources::OTHER_UNCACHED {
             return false;
@@ -68,7 +68,7 @@ impl Server {
 
     /// Whether an aggregated API server serves the group.
     #[must_use]
-    pub fn is_aggregated(&self, group: &str) -> bool {
+    pub(crate) fn is_aggregated(&self, group: &str) -> bool {
         matches!(group, "metrics.k8s.io" | "custom.metrics.k8s.io" | "external.metrics.k8s.io")
             || group == resources::AGGREGATED_GROUP
             || self.aggregated.iter().any(|named| named == group)

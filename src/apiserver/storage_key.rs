@@ -109,18 +109,18 @@ const OPENSHIFT: [(&str, &str, &str); 21] = [
 
 /// A parsed key of etcd.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StorageKey<'a> {
+pub(crate) struct StorageKey<'a> {
     /// The resource's name in reports, such as `pods` or `deployments.apps`. For keys outside of the API (`ranges`,
     /// `masterleases`, `health`), this is the first segment. It can be empty.
-    pub resource: Cow<'a, str>,
+    pub(crate) resource: Cow<'a, str>,
     /// The rest of the key: a namespace and a name, or a part of them. `None` if the key ends with the resource.
-    pub rest: Option<&'a str>,
+    pub(crate) rest: Option<&'a str>,
 }
 
 impl<'a> StorageKey<'a> {
     /// Parses a key, or a prefix of keys.
     #[must_use]
-    pub fn parse(key: &'a str) -> Self {
+    pub(crate) fn parse(key: &'a str) -> Self {
         let (root, path) = below_root(key);
         let table: &[(&str, &str, &str)] = if root == OPENSHIFT_ROOT { &OPENSHIFT } else { &BUILT_IN };
         for (prefix, plural, group) in table {
@@ -147,7 +147,7 @@ impl<'a> StorageKey<'a> {
 ///
 /// Source: kubernetes `pkg/kubeapiserver/default_storage_factory_builder.go:New` (`AddCohabitatingResources`).
 #[must_use]
-pub fn stored_name(resource: &str) -> Cow<'_, str> {
+pub(crate) fn stored_name(resource: &str) -> Cow<'_, str> {
     if resource == "events.events.k8s.io" {
         return Cow::Borrowed("events");
     }

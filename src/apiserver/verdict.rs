@@ -26,22 +26,9 @@ pub enum ServedFrom {
 }
 
 impl ServedFrom {
-    /// All values in declaration order.
-    pub const ALL: [Self; 9] = [
-        Self::WatchCache,
-        Self::WatchCacheAfterRevisionCheck,
-        Self::Etcd,
-        Self::Depends,
-        Self::Write,
-        Self::NoStorage,
-        Self::Aggregated,
-        Self::Rejected,
-        Self::NotObservable,
-    ];
-
     /// The value in the public JSON contracts.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::WatchCache => "watch-cache",
             Self::WatchCacheAfterRevisionCheck => "watch-cache-after-revision-check",
@@ -70,7 +57,7 @@ pub enum LimitVerdict {
 impl LimitVerdict {
     /// The value in the public JSON contracts.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Absent => "absent",
             Self::Honored => "honored",
@@ -93,7 +80,7 @@ pub enum Certainty {
 impl Certainty {
     /// The value in the public JSON contracts.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Certain => "certain",
             Self::ByVersion => "by-version",
@@ -139,7 +126,7 @@ impl Verdict {
 
     /// Whether two verdicts are equal, ignoring their reasons.
     #[must_use]
-    pub fn agrees_with(&self, other: &Self) -> bool {
+    pub(crate) fn agrees_with(self, other: Self) -> bool {
         (self.served_from, self.likely, self.limit, self.rejected)
             == (other.served_from, other.likely, other.limit, other.rejected)
             // For a deletecollection, only the reason shows where the server lists from.

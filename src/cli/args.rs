@@ -36,7 +36,7 @@ Exit status: 0 success, 2 kubetoll could not do the work.";
 /// Shows what each client costs your Kubernetes control plane, from recorded audit logs.
 #[derive(Debug, Parser)]
 #[command(name = "kubetoll", version, max_term_width = 100, after_help = EXIT_STATUS)]
-pub struct Cli {
+pub(crate) struct Cli {
     #[command(subcommand)]
     pub(super) command: Command,
 }
@@ -69,63 +69,63 @@ pub(super) enum Command {
 #[derive(Debug, Args)]
 pub(super) struct ScanArgs {
     #[command(flatten)]
-    pub judge: JudgeArgs,
+    pub(crate) judge: JudgeArgs,
     /// The output format: `text`, `json`, `markdown`, `sarif`, `junit` or `github`, each with `=PATH` to write a
     /// file. Tables: `parquet=PATH`, `csv=PATH` or `ndjson=PATH`. You can repeat this flag.
     #[arg(long, value_name = "FORMAT[=PATH]", help_heading = "Output")]
-    pub format: Vec<Format>,
+    pub(crate) format: Vec<Format>,
     /// Write to a file instead of standard output. The file is written whole or not at all. PATH has a `/` or a `.`,
     /// or is `-` for standard output. Without `--format`, the file extension selects the format: `.json`, `.md`,
     /// `.sarif`, `.xml` (`junit`), `.csv`, `.ndjson` or `.parquet`, else text.
     #[arg(short, long, value_name = "PATH", value_parser = output_path::parse, help_heading = "Output")]
-    pub output: Option<PathBuf>,
+    pub(crate) output: Option<PathBuf>,
     /// Print how many requests each verb, user, … has, instead of the report. The largest numbers come first; `--top`
     /// limits the lines.
     #[arg(long, value_name = "WHAT", ignore_case = true, conflicts_with_all = ["fail_on", "etcd_log", "inventory", "details"], help_heading = "Output")]
-    pub by: Option<ByArg>,
+    pub(crate) by: Option<ByArg>,
     /// The number of cases on the page, or of lines with `--by`.
     #[arg(long, value_name = "N", default_value_t = TOP, value_parser = number::<usize>(0..=i64::MAX, "how many cases or lines to print, such as 20"), help_heading = "Output")]
-    pub top: usize,
+    pub(crate) top: usize,
     /// Print details after the page: for all cases, for some cases (`--details=1,3`) or for clients
     /// (`--details=ops/*`).
     #[arg(long, value_name = "CASE,…|CLIENT", num_args = 0..=1, require_equals = true,
           default_missing_value = details::ALL, help_heading = "Output")]
-    pub details: Option<Details>,
+    pub(crate) details: Option<Details>,
     /// When to color the text. `NO_COLOR` is honored.
     #[arg(long, value_enum, default_value_t = Color::Auto, help_heading = "Output")]
-    pub color: Color,
+    pub(crate) color: Color,
     /// Exit with 1 for a finding of this severity or worse (`info`, `warning`, `error`) or of this rule (`KT101`,
     /// `list-from-etcd`). Also exit with 1 for a request of this kind: `etcd-list`, `etcd-get`, `limit-ignored`.
     /// Findings that kubetoll.yaml suppresses do not count, nor do LISTs followed by a WATCH.
     #[arg(long, value_name = "WHAT", value_delimiter = ',', help_heading = "Output")]
-    pub fail_on: Vec<FailOn>,
+    pub(crate) fail_on: Vec<FailOn>,
     /// Exit with 2 if the filters leave fewer than N requests (1 without N), or if a filter's name matches nothing.
     /// Without this flag, `--fail-on` passes on a log without requests.
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "1",
           value_parser = number::<u64>(1..=i64::MAX, "how many requests, such as 100"), help_heading = "Output")]
-    pub require_requests: Option<u64>,
+    pub(crate) require_requests: Option<u64>,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct ExtractArgs {
     #[command(flatten)]
-    pub judge: JudgeArgs,
+    pub(crate) judge: JudgeArgs,
     /// Only the events of these cases. The numbers are those of `kubetoll scan` with the same flags.
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = number::<u32>(1..=i64::MAX, "the number of a case, such as 1, or several with commas"), help_heading = "Output")]
-    pub case: Vec<u32>,
+    pub(crate) case: Vec<u32>,
     /// Replace users, namespaces, names, addresses and selectors by pseudonyms, and leave out bodies and messages. A
     /// scan of the output finds the same cases.
     #[arg(long, help_heading = "Output")]
-    pub anonymize: bool,
+    pub(crate) anonymize: bool,
     /// Anonymize with the secret in this file, 16 bytes or more. Runs with the same secret give the same pseudonyms.
     /// With --anonymize, you can also pass the secret in `KUBETOLL_ANONYMIZE_KEY`. Without a secret, each run uses a
     /// random key.
     #[arg(long, value_name = "PATH", help_heading = "Output")]
-    pub anonymize_key_file: Option<PathBuf>,
+    pub(crate) anonymize_key_file: Option<PathBuf>,
     /// Write to a file instead of standard output. The file is written whole or not at all. PATH has a `/` or a `.`,
     /// or is `-` for standard output.
     #[arg(short, long, value_name = "PATH", value_parser = output_path::json_lines, help_heading = "Output")]
-    pub output: Option<PathBuf>,
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// The property by which `--by` counts requests.
@@ -163,15 +163,15 @@ pub(super) struct ClassifyArgs {
     /// get pods -A', 'curl https://…'. Quote a command with options. The default method is GET. Without
     /// --kube-version, the output is a table of all releases.
     #[arg(required_unless_present = "stdin", conflicts_with = "stdin", value_name = "REQUEST")]
-    pub request: Vec<String>,
+    pub(crate) request: Vec<String>,
     /// Read one JSON object per line from standard input, and write one verdict per line (see docs/classify.md).
     #[arg(long)]
-    pub stdin: bool,
+    pub(crate) stdin: bool,
     #[command(flatten)]
-    pub server: ServerArgs,
+    pub(crate) server: ServerArgs,
     /// When to color the text. `NO_COLOR` is honored.
     #[arg(long, value_enum, default_value_t = Color::Auto)]
-    pub color: Color,
+    pub(crate) color: Color,
 }
 
 #[derive(Debug, Args)]
@@ -179,7 +179,7 @@ pub(super) struct AuditPolicyArgs {
     /// Write to a file instead of standard output. The file is written whole or not at all. PATH has a `/` or a `.`,
     /// or is `-` for standard output.
     #[arg(short, long, value_name = "PATH", value_parser = output_path::yaml)]
-    pub output: Option<PathBuf>,
+    pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -234,43 +234,43 @@ pub(super) enum RulesFormat {
 #[derive(Debug, Args)]
 pub(super) struct ListArgs {
     #[command(flatten)]
-    pub rules: RuleArgs,
+    pub(crate) rules: RuleArgs,
     /// The output format: a table, or a JSON array with all fields.
     #[arg(long, value_enum, default_value_t = RulesFormat::Text, help_heading = "Output")]
-    pub format: RulesFormat,
+    pub(crate) format: RulesFormat,
     /// When to color the text. `NO_COLOR` is honored.
     #[arg(long, value_enum, default_value_t = Color::Auto, help_heading = "Output")]
-    pub color: Color,
+    pub(crate) color: Color,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct ExplainArgs {
     /// The rule's id or name, such as KT101 or list-from-etcd.
     #[arg(value_name = "RULE")]
-    pub rule: String,
+    pub(crate) rule: String,
     /// A directory with rule files (*.yaml), in addition to kubetoll's own.
     #[arg(long, value_name = "DIR", help_heading = "Rules")]
-    pub rules: Vec<PathBuf>,
+    pub(crate) rules: Vec<PathBuf>,
     /// The policy file. Default: kubetoll.yaml in the working directory, if it exists.
     #[arg(long, value_name = "PATH", help_heading = "Rules")]
-    pub config: Option<PathBuf>,
+    pub(crate) config: Option<PathBuf>,
     /// When to color the text. `NO_COLOR` is honored.
     #[arg(long, value_enum, default_value_t = Color::Auto, help_heading = "Output")]
-    pub color: Color,
+    pub(crate) color: Color,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct CheckArgs {
     /// The directory with rule files (*.yaml).
     #[arg(value_name = "DIR")]
-    pub directory: PathBuf,
+    pub(crate) directory: PathBuf,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct SchemaArgs {
     /// Print the schema of the policy file (kubetoll.yaml) instead.
     #[arg(long)]
-    pub policy: bool,
+    pub(crate) policy: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -41,45 +41,45 @@ impl LogArgs {
 #[derive(Debug, Args)]
 pub(super) struct JudgeArgs {
     #[command(flatten)]
-    pub logs: LogArgs,
+    pub(crate) logs: LogArgs,
     /// etcd's own log, to show slow requests: a file, a directory (searched), or `-`; plain, gzip or zstd. You can
     /// repeat this flag.
     #[arg(long, value_name = "PATH", help_heading = "Beside the audit logs")]
-    pub etcd_log: Vec<PathBuf>,
+    pub(crate) etcd_log: Vec<PathBuf>,
     #[command(flatten)]
-    pub server: ServerArgs,
+    pub(crate) server: ServerArgs,
     /// The number of objects in the cluster, to compute costs: kube-apiserver's /metrics, or CSV or YAML with
     /// `resource,objects,bytesPerObject` (see docs/cost.md). You can repeat this flag; the last file wins.
     #[arg(long, value_name = "FILE", help_heading = "Cost")]
-    pub inventory: Vec<PathBuf>,
+    pub(crate) inventory: Vec<PathBuf>,
     #[command(flatten)]
-    pub rules: RuleArgs,
+    pub(crate) rules: RuleArgs,
     #[command(flatten)]
-    pub filter: FilterArgs,
+    pub(crate) filter: FilterArgs,
     /// Hide the progress bar.
     #[arg(long, help_heading = "Output")]
-    pub no_progress: bool,
+    pub(crate) no_progress: bool,
     /// The number of worker threads. Default: one per core.
     #[arg(long, value_name = "N", value_parser = number::<u16>(1..=512, "the number of workers, such as 4"), help_heading = "Reading")]
-    pub threads: Option<u16>,
+    pub(crate) threads: Option<u16>,
     /// The input format, such as `audit`, `cri` or `http-log`. Default: kubetoll detects the format of each record.
     #[arg(long, value_name = "NAME", help_heading = "Reading")]
-    pub input_format: Option<InputFormat>,
+    pub(crate) input_format: Option<InputFormat>,
     /// How to find duplicate events: `auto` uses bounded memory, and `exact` finds all duplicates.
     #[arg(long, value_enum, default_value_t = DedupArg::Auto, help_heading = "Reading")]
-    pub dedup: DedupArg,
+    pub(crate) dedup: DedupArg,
     /// Do not look for patterns over time. This saves memory, but rules then find no polling, herds, repeated LISTs
     /// of informers, paginated LISTs or duplicate watches.
     #[arg(long, help_heading = "Reading")]
-    pub no_patterns: bool,
+    pub(crate) no_patterns: bool,
     /// The year for lines of the apiserver's own log, which have none. Default: the year of the envelope or of the
     /// file.
     #[arg(long, value_name = "YEAR", value_parser = number::<i32>(1970..=9999, "a year, such as 2026"), help_heading = "Reading")]
-    pub year: Option<i32>,
+    pub(crate) year: Option<i32>,
     /// The longest line or document to read. Longer ones are skipped and counted. Default: 64. Four times this size,
     /// plus 64 MiB for each thread, must fit into memory.
     #[arg(long, value_name = "MIB", value_parser = number::<u16>(1..=1024, "MiB, such as 64"), help_heading = "Reading")]
-    pub max_line: Option<u16>,
+    pub(crate) max_line: Option<u16>,
 }
 
 /// The server configuration for the verdicts.
@@ -87,19 +87,19 @@ pub(super) struct JudgeArgs {
 pub(super) struct ServerArgs {
     /// The version of kube-apiserver with its patch level, such as 1.33.2.
     #[arg(long, value_name = "VERSION", help_heading = "Server")]
-    pub kube_version: Option<String>,
+    pub(crate) kube_version: Option<String>,
     /// The version of etcd, such as 3.5.21. Default: a version that supports consistent reads from the cache.
     #[arg(long, value_name = "VERSION", help_heading = "Server")]
-    pub etcd_version: Option<String>,
+    pub(crate) etcd_version: Option<String>,
     /// Feature gates that differ from the version's defaults, such as `WatchList=false` or `AllBeta=false`.
     #[arg(long, value_name = "NAME=BOOL", value_delimiter = ',', help_heading = "Server")]
-    pub feature_gate: Vec<String>,
+    pub(crate) feature_gate: Vec<String>,
     /// A resource without a watch cache, in addition to events: `configmaps`, or `deployments.apps`.
     #[arg(long, value_name = "RESOURCE", value_delimiter = ',', help_heading = "Server")]
-    pub uncached: Vec<String>,
+    pub(crate) uncached: Vec<String>,
     /// An API group of an aggregated API server, in addition to the metrics APIs.
     #[arg(long, value_name = "GROUP", value_delimiter = ',', help_heading = "Server")]
-    pub aggregated: Vec<String>,
+    pub(crate) aggregated: Vec<String>,
 }
 
 /// The rules and the policy file.
@@ -108,21 +108,21 @@ pub(super) struct RuleArgs {
     /// A directory with rule files (*.yaml), in addition to kubetoll's own. A rule with the same id replaces
     /// kubetoll's rule.
     #[arg(long, value_name = "DIR", help_heading = "Rules")]
-    pub rules: Vec<PathBuf>,
+    pub(crate) rules: Vec<PathBuf>,
     /// Use only these rules: ids, names, or families such as KT1.
     #[arg(long, value_name = "RULE", value_delimiter = ',', help_heading = "Rules")]
-    pub select: Vec<String>,
+    pub(crate) select: Vec<String>,
     /// Do not use these rules.
     #[arg(long, value_name = "RULE", value_delimiter = ',', help_heading = "Rules")]
-    pub ignore: Vec<String>,
+    pub(crate) ignore: Vec<String>,
     /// The policy file. Default: kubetoll.yaml in the working directory, if it exists.
     #[arg(long, value_name = "PATH", help_heading = "Rules")]
-    pub config: Option<PathBuf>,
+    pub(crate) config: Option<PathBuf>,
 }
 
 /// An input format as the report writes it: one envelope, or nested envelopes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct InputFormat(pub Layers);
+pub(super) struct InputFormat(pub(crate) Layers);
 
 impl FromStr for InputFormat {
     type Err = String;
@@ -166,7 +166,7 @@ pub(super) struct FilterArgs {
         allow_hyphen_values = true,
         help_heading = "Filters (a* matches, -a leaves out)"
     )]
-    pub user: Vec<String>,
+    pub(crate) user: Vec<String>,
     /// Only these verbs; case does not matter.
     #[arg(
         long,
@@ -174,7 +174,7 @@ pub(super) struct FilterArgs {
         allow_hyphen_values = true,
         help_heading = "Filters (a* matches, -a leaves out)"
     )]
-    pub verb: Vec<String>,
+    pub(crate) verb: Vec<String>,
     /// Only these resources: `pods`, `deployments.apps`, `pods/status`. Short names and kinds in any case are
     /// accepted (`po`, `Deployment`).
     #[arg(
@@ -183,7 +183,7 @@ pub(super) struct FilterArgs {
         allow_hyphen_values = true,
         help_heading = "Filters (a* matches, -a leaves out)"
     )]
-    pub resource: Vec<String>,
+    pub(crate) resource: Vec<String>,
     /// Only requests in these namespaces.
     #[arg(
         short,
@@ -192,7 +192,7 @@ pub(super) struct FilterArgs {
         allow_hyphen_values = true,
         help_heading = "Filters (a* matches, -a leaves out)"
     )]
-    pub namespace: Vec<String>,
+    pub(crate) namespace: Vec<String>,
     /// Only these clients: a name as the report prints it (`monitoring/poller`, `user bob`), a user agent's product
     /// (`kubectl`), an identity, or a kind (`service-account`).
     #[arg(
@@ -201,17 +201,17 @@ pub(super) struct FilterArgs {
         allow_hyphen_values = true,
         help_heading = "Filters (a* matches, -a leaves out)"
     )]
-    pub client: Vec<String>,
+    pub(crate) client: Vec<String>,
     /// Only requests received before this time (RFC 3339, or a day).
     #[arg(long, value_name = "TIME", help_heading = "Filters (a* matches, -a leaves out)")]
-    pub before: Option<String>,
+    pub(crate) before: Option<String>,
     /// Only requests received at this time or later.
     #[arg(long, value_name = "TIME", help_heading = "Filters (a* matches, -a leaves out)")]
-    pub after: Option<String>,
+    pub(crate) after: Option<String>,
     /// Only requests with these status codes: `429`, `5xx`.
     #[arg(long, value_name = "CODE", help_heading = "Filters (a* matches, -a leaves out)")]
-    pub http_status_code: Vec<String>,
+    pub(crate) http_status_code: Vec<String>,
     /// Only requests with status code 400 or higher.
     #[arg(long, help_heading = "Filters (a* matches, -a leaves out)")]
-    pub failed_only: bool,
+    pub(crate) failed_only: bool,
 }

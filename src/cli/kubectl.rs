@@ -16,8 +16,8 @@ type MethodAndTarget = (String, String);
 /// The requests of a command, and notes on them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct SentRequests {
-    pub requests: Vec<MethodAndTarget>,
-    pub notes: Vec<String>,
+    pub(crate) requests: Vec<MethodAndTarget>,
+    pub(crate) notes: Vec<String>,
 }
 
 /// Options with a value that do not change the requests. The options in [`WITH_VALUE`] change them.

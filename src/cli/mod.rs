@@ -33,7 +33,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 
-pub use args::Cli;
+pub(crate) use args::Cli;
 use args::Command;
 use exit_status::ERROR;
 use say::say;

@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 /// A progress bar that shows a counter until it is dropped.
 pub(super) struct Progress {
     /// Bytes read, before decompression.
-    pub read: Arc<AtomicU64>,
+    pub(crate) read: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
     painter: Option<JoinHandle<()>>,
 }

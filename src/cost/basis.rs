@@ -6,7 +6,7 @@ use crate::ledger::{Items, Merge};
 
 /// The cost of some requests, and its basis.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum CostBasis {
+pub(crate) enum CostBasis {
     /// Computed from the inventory.
     Inventory {
         /// The cost of the most expensive request.
@@ -35,23 +35,23 @@ pub enum CostBasis {
 
 /// The requests of one shape, and the available data on their cost.
 #[derive(Debug, Clone, Copy)]
-pub struct ShapeCost<'a> {
-    pub requests: u64,
+pub(crate) struct ShapeCost<'a> {
+    pub(crate) requests: u64,
     /// The cost of one request, from the inventory.
-    pub work: Option<&'a Work>,
+    pub(crate) work: Option<&'a Work>,
     /// The cost of all requests, from the inventory.
-    pub cost: Option<&'a Cost>,
+    pub(crate) cost: Option<&'a Cost>,
     /// The number of objects in responses, from traces.
-    pub items: Items,
+    pub(crate) items: Items,
     /// The honored limit; see [`super::page_limit`].
-    pub page_limit: Option<u64>,
+    pub(crate) page_limit: Option<u64>,
 }
 
 impl CostBasis {
     /// Finds the best basis for the sum of all shapes. An inventory is better than traces, and traces are better than
     /// limits. Limits are a basis only if all shapes have a limit; otherwise the sum has no upper bound.
     #[must_use]
-    pub fn new<'a>(parts: impl Iterator<Item = ShapeCost<'a>> + Clone) -> Self {
+    pub(crate) fn new<'a>(parts: impl Iterator<Item = ShapeCost<'a>> + Clone) -> Self {
         let one = parts.clone().filter_map(|part| part.work).max();
         if let Some(one) = one {
             let mut all = Cost::default();

@@ -9,15 +9,15 @@ use crate::ledger::timeline::Windows;
 
 /// The cost of the requests that began in one window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct MinuteCost {
+pub(crate) struct MinuteCost {
     /// Bytes that etcd reads.
-    pub etcd_bytes: u64,
+    pub(crate) etcd_bytes: u64,
     /// Objects that etcd reads.
-    pub etcd_objects: u64,
+    pub(crate) etcd_objects: u64,
     /// Objects that the apiserver scans to find the objects of the response.
-    pub filtered_objects: u64,
+    pub(crate) filtered_objects: u64,
     /// An upper bound for the bytes that clients received.
-    pub received_bytes: u64,
+    pub(crate) received_bytes: u64,
 }
 
 impl Merge for MinuteCost {
@@ -31,19 +31,19 @@ impl Merge for MinuteCost {
 
 /// Costs by minute, or by wider windows if a timeline has wider windows.
 #[derive(Debug, Clone, Default)]
-pub struct CostByMinute {
+pub(crate) struct CostByMinute {
     /// By window number: minutes since 1970, divided by the width.
     windows: BTreeMap<i64, MinuteCost>,
     /// A window is `1 << shift` minutes wide.
     shift: u32,
     /// Requests that read from etcd at an unknown time.
-    pub without_time: u64,
+    pub(crate) without_time: u64,
 }
 
 impl CostByMinute {
     /// Adds `requests` requests that cost `work` each. `windows` contains the receive times of these requests, as far
     /// as they are known.
-    pub fn add(&mut self, windows: &Windows, requests: u64, work: &Work) {
+    pub(crate) fn add(&mut self, windows: &Windows, requests: u64, work: &Work) {
         let costs = |count: u64| {
             let times = |number: Option<u64>| number.unwrap_or(0).saturating_mul(count);
             MinuteCost {
@@ -70,19 +70,19 @@ impl CostByMinute {
     }
 
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.windows.is_empty() && self.without_time == 0
     }
 
     /// The width of a window, in minutes.
     #[must_use]
-    pub fn width(&self) -> u64 {
+    pub(crate) fn width(&self) -> u64 {
         1 << self.shift
     }
 
     /// Returns the windows with reads from etcd, in order of time. Each has its start, in microseconds since 1970,
     /// and its cost.
-    pub fn with_reads(&self) -> impl Iterator<Item = (i64, &MinuteCost)> {
+    pub(crate) fn with_reads(&self) -> impl Iterator<Item = (i64, &MinuteCost)> {
         let start = |window: i64| (window << self.shift) * 60_000_000;
         let reads = self.windows.iter().filter(|(_, minute)| minute.etcd_objects > 0);
         reads.map(move |(window, minute)| (start(*window), minute))
@@ -90,7 +90,7 @@ impl CostByMinute {
 
     /// Finds the window in which etcd read the most, measured in `unit`. If several are equal, returns the first.
     #[must_use]
-    pub fn peak(&self, unit: Unit) -> Option<(i64, &MinuteCost)> {
+    pub(crate) fn peak(&self, unit: Unit) -> Option<(i64, &MinuteCost)> {
         // Reverse the order, because max_by_key returns the last of equal elements.
         let all: Vec<(i64, &MinuteCost)> = self.with_reads().collect();
         all.into_iter().rev().max_by_key(|(_, minute)| match unit {

@@ -32,12 +32,12 @@ pub struct Inventory {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InventoryFile {
     /// The path as the user gave it.
-    pub name: String,
-    pub format: InventoryFormat,
+    pub(crate) name: String,
+    pub(crate) format: InventoryFormat,
     /// The number of resources in the file.
-    pub resources: u64,
+    pub(crate) resources: u64,
     /// Notes for the user: metrics with an error value, invalid lines.
-    pub notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub enum InventoryFormat {
 impl InventoryFormat {
     /// The value in the public JSON contract.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Metrics => "metrics",
             Self::Csv => "csv",
@@ -70,7 +70,7 @@ impl Inventory {
     }
 
     /// Adds the entries of a file. Later files override earlier ones.
-    pub fn add(&mut self, file: InventoryFile, entries: BTreeMap<String, InventoryEntry>) {
+    pub(crate) fn add(&mut self, file: InventoryFile, entries: BTreeMap<String, InventoryEntry>) {
         let is_metrics = file.format == InventoryFormat::Metrics;
         self.files.push(file);
         for (resource, new) in entries {
@@ -89,14 +89,14 @@ impl Inventory {
 
     /// Returns the entry of a resource. A resource of several groups has one entry, because etcd stores it once.
     #[must_use]
-    pub fn entry(&self, resource: &str) -> InventoryEntry {
+    pub(crate) fn entry(&self, resource: &str) -> InventoryEntry {
         let named = self.entries.get(resource);
         named.or_else(|| self.entries.get(&*stored_name(resource))).copied().unwrap_or_default()
     }
 
     /// Finds a name in a hand-written file that probably means this resource, but is misspelled or lacks the group.
     #[must_use]
-    pub fn near(&self, resource: &str) -> Option<&str> {
+    pub(crate) fn near(&self, resource: &str) -> Option<&str> {
         let plural = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
         let is_near = |name: &&String| {
             plural(name) == plural(resource) || strsim::osa_distance(name, resource) <= MAX_TYPOS
@@ -106,7 +106,7 @@ impl Inventory {
 
     /// Returns the numbers from which the server estimates seats.
     #[must_use]
-    pub fn stored(&self, resource: &str) -> Option<StoredObjects> {
+    pub(crate) fn stored(&self, resource: &str) -> Option<StoredObjects> {
         let entry = self.entry(resource);
         let estimate = entry.is_size_unknown_to_server.then_some(LARGEST_OBJECT);
         Some(StoredObjects { objects: entry.objects?, bytes_per_object: estimate.or(entry.bytes_per_object) })
@@ -114,7 +114,7 @@ impl Inventory {
 
     /// The number of resources.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
@@ -125,7 +125,7 @@ impl Inventory {
 
     /// Whether any resource has a size.
     #[must_use]
-    pub fn has_sizes(&self) -> bool {
+    pub(crate) fn has_sizes(&self) -> bool {
         self.entries.values().any(|entry| entry.bytes_per_object.is_some())
     }
 }

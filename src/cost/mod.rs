@@ -12,12 +12,12 @@ mod sum;
 mod unit;
 mod work;
 
-pub use basis::{CostBasis, ShapeCost};
-pub use cost_by_minute::{CostByMinute, MinuteCost};
+pub(crate) use basis::{CostBasis, ShapeCost};
+pub(crate) use cost_by_minute::{CostByMinute, MinuteCost};
 pub use inventory::{Inventory, InventoryEntry, InventoryFile, InventoryFormat};
-pub use outline::{RANGE_READS_NOTE, needs_note, outline};
+pub(crate) use outline::{RANGE_READS_NOTE, needs_note, outline};
 pub use sum::{Cost, Sum};
-pub use unit::Unit;
+pub(crate) use unit::Unit;
 pub use work::{Amount, Bound, NodeCount, Prices, Work, page_limit, reads_several_pages};
 
 use std::borrow::Cow;
@@ -25,7 +25,7 @@ use std::borrow::Cow;
 use crate::files::{FileErrors, FilePosition};
 
 /// The maximum size of an inventory file, in bytes: a hundred times the size of a large cluster's metrics.
-pub const MAX_INVENTORY_BYTES: u64 = 256 << 20;
+pub(crate) const MAX_INVENTORY_BYTES: u64 = 256 << 20;
 
 /// Parses a file and adds its entries to an inventory. Detects the format from the file's content.
 ///

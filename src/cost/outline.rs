@@ -12,27 +12,27 @@ use crate::k8s::{Scope, Verb};
 /// explains the text.
 const RANGE_READS: &str = "n range reads";
 /// The explanation of "n range reads".
-pub const RANGE_READS_NOTE: &str = "n range reads: etcd knows no selectors. The server reads page after page until \
+pub(crate) const RANGE_READS_NOTE: &str = "n range reads: etcd knows no selectors. The server reads page after page until \
                                     the limit is full of objects that match. Since 1.24 each page is twice the size \
                                     of the one before.";
 
 /// Describes the cost of a request with this verdict, such as `everything, 1 range read`.
 #[must_use]
-pub fn outline(server: &Server, shape: &RequestShape<&str>, verdict: &Verdict) -> String {
+pub(crate) fn outline(server: &Server, shape: &RequestShape<&str>, verdict: Verdict) -> String {
     let from = verdict.likely_served_from();
     let text = match from {
         ServedFrom::Rejected => "nothing",
         ServedFrom::Aggregated => "the other server's own cost",
         ServedFrom::NotObservable => "not known",
         ServedFrom::NoStorage => "no object",
-        _ => return stored(server, shape, *verdict, from),
+        _ => return stored(server, shape, verdict, from),
     };
     text.to_owned()
 }
 
 /// Whether an outline needs [`RANGE_READS_NOTE`].
 #[must_use]
-pub fn needs_note(outline: &str) -> bool {
+pub(crate) fn needs_note(outline: &str) -> bool {
     outline.contains(RANGE_READS)
 }
 
@@ -155,7 +155,7 @@ mod tests {
         let target = ParsedTarget::parse(uri).expect("a target");
         let shape =
             RequestShape::new(Method::parse(method).expect("a known method"), &target.path, &target.options);
-        outline(&server, &shape, &judge(&server, &shape, None))
+        outline(&server, &shape, judge(&server, &shape, None))
     }
 
     #[test]

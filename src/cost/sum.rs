@@ -9,13 +9,13 @@ pub struct Sum {
     /// Total objects, over requests whose object count is known.
     pub objects: u64,
     /// Total bytes, over requests whose bytes are known.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// The least precise bound of all requests.
-    pub bound: Bound,
+    pub(crate) bound: Bound,
     /// Requests whose object count is unknown.
-    pub without_objects: u64,
+    pub(crate) without_objects: u64,
     /// Requests whose bytes are unknown.
-    pub without_bytes: u64,
+    pub(crate) without_bytes: u64,
 }
 
 impl Sum {
@@ -54,15 +54,15 @@ pub struct Cost {
     /// What etcd reads.
     pub etcd: Sum,
     /// What the apiserver decodes.
-    pub decoded: Sum,
+    pub(crate) decoded: Sum,
     /// What the apiserver scans to find the objects of the responses.
-    pub filtered: Sum,
+    pub(crate) filtered: Sum,
     /// An upper bound for what clients receive.
-    pub received: Sum,
+    pub(crate) received: Sum,
     /// Total seats, over requests whose seats are known.
-    pub seats: u64,
+    pub(crate) seats: u64,
     /// The maximum number of seats of one request; 0 if unknown.
-    pub max_seats: u64,
+    pub(crate) max_seats: u64,
 }
 
 impl Cost {
@@ -83,7 +83,7 @@ impl Cost {
     /// Whether the sums are lower bounds: they omit requests with an unknown cost, or they reached the maximum of
     /// `u64`. Unknown bytes matter only if the inventory has a size for any resource.
     #[must_use]
-    pub fn is_lower_bound(&self, has_sizes: bool) -> bool {
+    pub(crate) fn is_lower_bound(&self, has_sizes: bool) -> bool {
         let lacks =
             |sum: &Sum| sum.is_saturated() || sum.without_objects > 0 || (has_sizes && sum.without_bytes > 0);
         [self.etcd, self.filtered, self.received].iter().any(lacks)

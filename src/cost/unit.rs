@@ -4,7 +4,7 @@ use super::sum::{Cost, Sum};
 
 /// The unit in which a report compares costs. All costs of a report have the same unit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Unit {
+pub(crate) enum Unit {
     #[default]
     Bytes,
     /// Objects. Used if some objects have no known size.
@@ -15,7 +15,7 @@ impl Unit {
     /// Chooses bytes if all costs have bytes, otherwise objects. Ignores requests with an unknown object count,
     /// because they have neither objects nor bytes.
     #[must_use]
-    pub fn for_costs<'a>(mut costs: impl Iterator<Item = &'a Cost>, has_sizes: bool) -> Self {
+    pub(crate) fn for_costs<'a>(mut costs: impl Iterator<Item = &'a Cost>, has_sizes: bool) -> Self {
         let lacks_sizes = |sum: Sum| sum.without_bytes > sum.without_objects;
         let any_lacks = |cost: &Cost| [cost.etcd, cost.filtered, cost.received].into_iter().any(lacks_sizes);
         if !has_sizes || costs.any(any_lacks) { Self::Objects } else { Self::Bytes }
@@ -23,7 +23,7 @@ impl Unit {
 
     /// The value in the public JSON contract.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Bytes => "bytes",
             Self::Objects => "objects",
@@ -42,7 +42,7 @@ impl Cost {
     /// Returns the load on the control plane: what etcd reads, plus what the apiserver scans, plus an upper bound for
     /// what clients receive.
     #[must_use]
-    pub fn handled(&self, unit: Unit) -> u64 {
+    pub(crate) fn handled(&self, unit: Unit) -> u64 {
         [self.etcd, self.filtered, self.received]
             .into_iter()
             .fold(0, |all, sum| all.saturating_add(unit.in_sum(sum)))

@@ -32,7 +32,7 @@ pub enum Bound {
 impl Bound {
     /// The value in the public JSON contract.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Exact => "exact",
             Self::AtMost => "at-most",
@@ -87,7 +87,7 @@ impl Work {
 
     /// Returns this cost as the cost of one LIST of a herd.
     #[must_use]
-    pub fn list_cost(&self) -> ListCost {
+    pub(crate) fn list_cost(&self) -> ListCost {
         ListCost {
             etcd_objects: self.etcd.objects,
             etcd_bytes: self.etcd.bytes,
@@ -100,7 +100,7 @@ impl Work {
     /// Returns the mean cost of one page if `lists` paginated LISTs with a selector have `pages` pages in total. One
     /// page can read the whole rest of the collection, but all pages of a LIST together read the collection about once.
     #[must_use]
-    pub fn as_page(&self, lists: u64, pages: u64) -> Self {
+    pub(crate) fn as_page(&self, lists: u64, pages: u64) -> Self {
         let share = |amount: Amount| {
             let part = |number: u64| {
                 let part = (u128::from(number) * u128::from(lists)).div_ceil(u128::from(pages.max(1)));
@@ -119,7 +119,7 @@ impl Work {
 
     /// Returns the cost if the server fails with 5xx. etcd may have read everything, and the client receives nothing.
     #[must_use]
-    pub fn failed(&self) -> Self {
+    pub(crate) fn failed(&self) -> Self {
         let at_most = |amount: Amount| Amount { bound: amount.bound.max(Bound::AtMost), ..amount };
         if self.etcd.objects == Some(0) {
             return Self { seats: self.seats, ..Self::NONE };
@@ -128,7 +128,7 @@ impl Work {
         Self { etcd, decoded: etcd, filtered: etcd, received: Amount::NONE, seats: self.seats }
     }
 
-    pub const UNKNOWN: Self = Self::all(Amount::UNKNOWN);
+    pub(crate) const UNKNOWN: Self = Self::all(Amount::UNKNOWN);
 
     const fn all(amount: Amount) -> Self {
         Self { etcd: amount, decoded: amount, filtered: amount, received: amount, seats: None }
@@ -146,15 +146,15 @@ pub struct Prices<'a> {
 /// The number of nodes and its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NodeCount {
-    pub count: u64,
+    pub(crate) count: u64,
     /// Whether the number is from the inventory. Otherwise it is from the log.
-    pub is_in_inventory: bool,
+    pub(crate) is_in_inventory: bool,
 }
 
 impl Prices<'_> {
     /// The number of nodes in the cluster.
     #[must_use]
-    pub fn nodes(&self) -> Option<NodeCount> {
+    pub(crate) fn nodes(&self) -> Option<NodeCount> {
         let counted = self.inventory.entry("nodes").objects.filter(|count| *count > 0);
         let in_inventory = counted.map(|count| NodeCount { count, is_in_inventory: true });
         let in_log = Some(self.nodes_in_log).filter(|count| *count > 0);
@@ -163,7 +163,7 @@ impl Prices<'_> {
 
     /// The number of namespaces in the cluster.
     #[must_use]
-    pub fn namespaces(&self) -> Option<u64> {
+    pub(crate) fn namespaces(&self) -> Option<u64> {
         self.inventory.entry("namespaces").objects.filter(|count| *count > 0)
     }
 
@@ -173,7 +173,7 @@ impl Prices<'_> {
         &self,
         server: &Server,
         shape: &RequestShape<&str>,
-        verdict: &Verdict,
+        verdict: Verdict,
         resource: &str,
     ) -> Work {
         self.work_in(server, shape, verdict, resource, None)
@@ -182,18 +182,18 @@ impl Prices<'_> {
     /// Like [`Prices::work`], for requests of some namespaces. `part` is the share of the resource's objects in these
     /// namespaces, estimated from the log.
     #[must_use]
-    pub fn work_in(
+    pub(crate) fn work_in(
         &self,
         server: &Server,
         shape: &RequestShape<&str>,
-        verdict: &Verdict,
+        verdict: Verdict,
         resource: &str,
         part: Option<NamespacePart>,
     ) -> Work {
         let pricing = Pricing {
             prices: self,
             server,
-            verdict,
+            verdict: &verdict,
             options: &shape.options,
             entry: self.inventory.stored(resource),
             bytes_per_object: self.inventory.entry(resource).bytes_per_object,

@@ -13,7 +13,7 @@ macro_rules! envelope_keys {
         /// The raw values of the keys that identify envelopes, from one JSON object. The last value of a repeated key
         /// counts.
         #[derive(Debug, Default)]
-        pub struct EnvelopeKeys<'a> {
+        pub(crate) struct EnvelopeKeys<'a> {
             $(pub $field: Option<&'a RawValue>,)*
         }
 
@@ -77,7 +77,7 @@ envelope_keys! {
 
 /// The text of a JSON string; `None` if the value is not a string, or if the string has escapes.
 #[must_use]
-pub fn plain(raw: &RawValue) -> Option<&str> {
+pub(crate) fn plain(raw: &RawValue) -> Option<&str> {
     raw.get()
         .strip_prefix('"')?
         .strip_suffix('"')
@@ -86,7 +86,7 @@ pub fn plain(raw: &RawValue) -> Option<&str> {
 
 /// Returns an envelope's timestamp as text: the content of a string, or a number as written.
 #[must_use]
-pub fn timestamp(raw: Option<&RawValue>) -> Option<&str> {
+pub(crate) fn timestamp(raw: Option<&RawValue>) -> Option<&str> {
     let raw = raw?;
     plain(raw).or_else(|| Some(raw.get()).filter(|text| text.starts_with(|c: char| c.is_ascii_digit())))
 }
@@ -94,7 +94,7 @@ pub fn timestamp(raw: Option<&RawValue>) -> Option<&str> {
 /// Parses an envelope's timestamp into microseconds since 1970. It accepts RFC 3339 with any notation of the zone,
 /// and a number of seconds, milliseconds, microseconds or nanoseconds.
 #[must_use]
-pub fn timestamp_micros(text: &str) -> Option<i64> {
+pub(crate) fn timestamp_micros(text: &str) -> Option<i64> {
     let Ok(number) = text.parse::<i64>() else {
         return timestamp::parse_any_zone(text).or_else(|| seconds(text));
     };
@@ -117,20 +117,20 @@ fn seconds(text: &str) -> Option<i64> {
 }
 
 #[must_use]
-pub fn is_string(raw: &RawValue) -> bool {
+pub(crate) fn is_string(raw: &RawValue) -> bool {
     raw.get().starts_with('"')
 }
 
 /// Whether a value is a string or an object, so that it may contain another layer.
 #[must_use]
-pub fn may_hold(raw: &RawValue) -> bool {
+pub(crate) fn may_hold(raw: &RawValue) -> bool {
     raw.get().starts_with(['"', '{'])
 }
 
 /// Whether a text contains the key of an audit ID or of a Cloud Audit Logs entry. Most damaged text contains neither
 /// key, so it is not parsed.
 #[must_use]
-pub fn may_hold_event(text: &str) -> bool {
+pub(crate) fn may_hold_event(text: &str) -> bool {
     [&b"udit"[..], b"protoPayload"].iter().any(|word| memchr::memmem::find(text.as_bytes(), word).is_some())
 }
 

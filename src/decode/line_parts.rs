@@ -3,7 +3,7 @@
 
 /// The unfinished line of each output stream.
 #[derive(Debug, Default)]
-pub struct LineParts {
+pub(crate) struct LineParts {
     open: [PendingLine; 2],
 }
 
@@ -17,21 +17,21 @@ struct PendingLine {
 
 /// All parts of a line except the last one.
 #[derive(Debug, Default)]
-pub struct JoinedLine {
+pub(crate) struct JoinedLine {
     /// The length of these parts, in bytes.
-    pub length: usize,
+    pub(crate) length: usize,
     /// The joined parts. Empty if they exceed the cap.
-    pub text: Vec<u8>,
+    pub(crate) text: Vec<u8>,
     /// The number of these parts.
-    pub count: u64,
+    pub(crate) count: u64,
     /// True if the parts exceed the cap.
-    pub is_too_long: bool,
+    pub(crate) is_too_long: bool,
 }
 
 impl LineParts {
     /// Adds a part. The part may begin inside a UTF-8 character. If the parts of a line together exceed `cap` bytes,
     /// their text is dropped.
-    pub fn add(&mut self, stream: usize, text: &[u8], cap: usize) {
+    pub(crate) fn add(&mut self, stream: usize, text: &[u8], cap: usize) {
         let open = &mut self.open[stream];
         open.count += 1;
         open.length += text.len();
@@ -46,12 +46,12 @@ impl LineParts {
 
     /// Whether a stream has an unfinished line.
     #[must_use]
-    pub fn is_open(&self, stream: usize) -> bool {
+    pub(crate) fn is_open(&self, stream: usize) -> bool {
         self.open[stream].count > 0
     }
 
     /// Takes the unfinished line of a stream, if there is one.
-    pub fn take(&mut self, stream: usize) -> Option<JoinedLine> {
+    pub(crate) fn take(&mut self, stream: usize) -> Option<JoinedLine> {
         let open = &mut self.open[stream];
         (open.count > 0).then(|| {
             let PendingLine { text, length, count, is_too_long } = std::mem::take(open);

@@ -1,17 +1,17 @@
 //! Turns a record into the events that it contains, or into the reasons why it contains none.
 
-pub mod decoder;
+pub(crate) mod decoder;
 pub mod detect;
-pub mod envelope;
+pub(crate) mod envelope;
 mod envelope_keys;
-pub mod etcd;
+pub(crate) mod etcd;
 mod foreign;
 pub mod klog;
 mod line_parts;
 pub mod on_demand;
-pub mod outcome;
+pub(crate) mod outcome;
 mod prefix;
-pub mod skip;
+pub(crate) mod skip;
 mod unescape;
 mod unfinished_lines;
 

@@ -52,9 +52,9 @@ pub enum Outcome<'a> {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Extent {
     /// Offset of the first byte from the start of the record.
-    pub offset: u64,
+    pub(crate) offset: u64,
     /// Length in bytes.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
 }
 
 /// The envelopes around an entry, from the outermost to the innermost.
@@ -72,17 +72,17 @@ impl Layers {
     }
 
     #[must_use]
-    pub fn len(self) -> usize {
+    pub(crate) fn len(self) -> usize {
         8 - self.0.leading_zeros() as usize / 8
     }
 
     #[must_use]
-    pub fn is_empty(self) -> bool {
+    pub(crate) fn is_empty(self) -> bool {
         self.0 == 0
     }
 
     /// The envelopes, from the outermost to the innermost.
-    pub fn iter(self) -> impl Iterator<Item = Envelope> {
+    pub(crate) fn iter(self) -> impl Iterator<Item = Envelope> {
         self.0
             .to_le_bytes()
             .into_iter()
@@ -93,7 +93,7 @@ impl Layers {
     /// Keeps the two outermost envelopes and the innermost. Hostile input can nest envelopes in any order; this
     /// bounds the number of combinations that a report counts.
     #[must_use]
-    pub fn shortened(self) -> Self {
+    pub(crate) fn shortened(self) -> Self {
         if self.len() <= 3 {
             return self;
         }

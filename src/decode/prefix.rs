@@ -9,7 +9,7 @@ use crate::k8s::Event;
 
 /// A line whose text envelope was removed.
 #[derive(Debug)]
-pub enum Prefixed<'a> {
+pub(crate) enum Prefixed<'a> {
     /// The envelope, and the rest of the line.
     Line(Envelope, Stripped<'a>),
     /// A line of a container's output, or a part of one.
@@ -20,7 +20,7 @@ pub enum Prefixed<'a> {
 
 /// Removes the text envelope of a line; `None` if it has none.
 #[must_use]
-pub fn strip(text: &str) -> Option<Prefixed<'_>> {
+pub(crate) fn strip(text: &str) -> Option<Prefixed<'_>> {
     if text.as_bytes().first()?.is_ascii_digit() {
         return dated(text).or_else(|| undated(text));
     }
@@ -50,7 +50,7 @@ fn dated(text: &str) -> Option<Prefixed<'_>> {
 
 /// Splits a line at its leading timestamp (`kubectl logs --timestamps`).
 #[must_use]
-pub fn after_timestamp(text: &str) -> Option<(&str, &str)> {
+pub(crate) fn after_timestamp(text: &str) -> Option<(&str, &str)> {
     text.split_once(' ').filter(|(time, _)| is_timestamp(time))
 }
 

@@ -28,25 +28,10 @@ pub enum SkipReason {
 }
 
 impl SkipReason {
-    /// All reasons, in the order of their declaration.
-    pub const ALL: [Self; 11] = [
-        Self::Blank,
-        Self::NotUtf8,
-        Self::NotJson,
-        Self::Truncated,
-        Self::WrongType,
-        Self::NotAnEvent,
-        Self::TooLong,
-        Self::CutByCloudwatch,
-        Self::NotYaml,
-        Self::TooDeep,
-        Self::OtherFormat,
-    ];
-
     /// Whether the skipped bytes may have contained an event. Blank lines, other JSON and excluded formats never
     /// contain an event.
     #[must_use]
-    pub fn is_unread(self) -> bool {
+    pub(crate) fn is_unread(self) -> bool {
         !matches!(self, Self::Blank | Self::NotAnEvent | Self::OtherFormat)
     }
 

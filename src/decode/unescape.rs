@@ -11,7 +11,7 @@ const GROWTH: usize = 2 << 10;
 /// In logs with nested strings, nearly every byte passes through here. In such logs, escapes are only a few bytes
 /// apart. So a vectorized search for each escape costs more than it saves. Instead, each step copies and checks eight
 /// bytes.
-pub fn unescape(text: &str, out: &mut Vec<u8>) -> Option<usize> {
+pub(crate) fn unescape(text: &str, out: &mut Vec<u8>) -> Option<usize> {
     let source = text.as_bytes();
     let (mut read, mut write) = (0, out.len());
     let end = loop {
@@ -53,7 +53,7 @@ pub fn unescape(text: &str, out: &mut Vec<u8>) -> Option<usize> {
 
 /// Appends the value of a JSON string, given without its quotes. It searches for each escape, so it is for strings
 /// with few escapes. Returns `None` at an invalid escape.
-pub fn append(body: &str, out: &mut String) -> Option<()> {
+pub(crate) fn append(body: &str, out: &mut String) -> Option<()> {
     let mut done = 0;
     for at in memchr::memchr_iter(b'\\', body.as_bytes()) {
         // This backslash is the second character of an escape.

@@ -9,7 +9,7 @@ const LINES_BACK: usize = 256;
 
 /// The output streams whose last line is unfinished.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct UnfinishedLines {
+pub(crate) struct UnfinishedLines {
     /// For each stream: how many lines ago its unfinished line was. It is 1 for the last line, and 0 if the stream has
     /// no unfinished line.
     since: [usize; 2],
@@ -17,7 +17,7 @@ pub struct UnfinishedLines {
 
 impl UnfinishedLines {
     /// Records the next line. A line that no container runtime wrote ends all unfinished lines.
-    pub fn line(&mut self, line: &[u8]) {
+    pub(crate) fn line(&mut self, line: &[u8]) {
         let Some((stream, is_unfinished)) = part_of(line) else {
             *self = Self::default();
             return;
@@ -29,7 +29,7 @@ impl UnfinishedLines {
     }
 
     #[must_use]
-    pub fn is_open(self, stream: usize) -> bool {
+    pub(crate) fn is_open(self, stream: usize) -> bool {
         self.since[stream] > 0
     }
 }
@@ -37,7 +37,7 @@ impl UnfinishedLines {
 /// Whether a text ends with an unfinished line. Passing each line of the text to an [`UnfinishedLines`] gives the
 /// same result.
 #[must_use]
-pub fn ends_unfinished(body: &[u8]) -> bool {
+pub(crate) fn ends_unfinished(body: &[u8]) -> bool {
     let mut seen = [false; 2];
     let mut end = body.len();
     for _ in 0..LINES_BACK {

@@ -13,13 +13,13 @@ pub struct FilePosition {
 
 impl FilePosition {
     /// The position of a file's first character.
-    pub const START: Self = Self { line: 1, column: 1 };
+    pub(crate) const START: Self = Self { line: 1, column: 1 };
 }
 
 /// An error in a file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FileError {
-    pub file: String,
+    pub(crate) file: String,
     pub at: FilePosition,
     /// The error and the expected content.
     pub message: String,
@@ -36,7 +36,7 @@ impl fmt::Display for FileError {
 pub struct FileErrors(pub Vec<FileError>);
 
 impl FileErrors {
-    pub fn add(&mut self, file: &str, at: FilePosition, message: impl Into<String>) {
+    pub(crate) fn add(&mut self, file: &str, at: FilePosition, message: impl Into<String>) {
         self.0.push(FileError { file: file.to_owned(), at, message: message.into() });
     }
 }
@@ -57,7 +57,7 @@ impl std::error::Error for FileErrors {}
 
 /// Returns `; did you mean 'x'?` if a known word is similar to `word`, else a list of the known words.
 #[must_use]
-pub fn expected<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> String {
+pub(crate) fn expected<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.into_iter().collect();
     let distance = |other: &str| strsim::osa_distance(&word.to_lowercase(), &other.to_lowercase());
     match names.iter().min_by_key(|other| distance(other)) {

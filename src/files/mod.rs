@@ -1,16 +1,18 @@
 //! Files that people write: YAML with positions, and all errors of a file at once.
 
 pub mod error;
-pub mod partial;
-pub mod yaml;
+pub(crate) mod partial;
+pub(crate) mod yaml;
 
-pub use error::{FileError, FileErrors, FilePosition, expected};
+pub use error::FileError;
+pub use error::FileErrors;
+pub(crate) use error::{FilePosition, expected};
 
 /// Reads a file of at most `most` bytes. Never reads more, because the file may be endless.
 ///
 /// # Errors
 /// The file cannot be read, or is longer than `most`.
-pub fn read_up_to(path: &std::path::Path, most: usize) -> std::io::Result<Vec<u8>> {
+pub(crate) fn read_up_to(path: &std::path::Path, most: usize) -> std::io::Result<Vec<u8>> {
     use std::io::Read;
 
     let mut bytes = Vec::new();

@@ -21,7 +21,7 @@ fn partial() -> MutexGuard<'static, BTreeSet<PathBuf>> {
 
 /// Whether a path has the name of a partial file.
 #[must_use]
-pub fn is_partial(path: &Path) -> bool {
+pub(crate) fn is_partial(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
     name.is_some_and(|name| name.starts_with(PREFIX) && name.ends_with(SUFFIX))
 }
@@ -74,7 +74,7 @@ impl Drop for Partial {
 /// # Errors
 /// Returns an error if the system refuses the handler or the thread.
 #[cfg(unix)]
-pub fn remove_on_signals() -> io::Result<()> {
+pub(crate) fn remove_on_signals() -> io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;
     let ignored = ignored();
@@ -96,7 +96,7 @@ pub fn remove_on_signals() -> io::Result<()> {
 
 #[cfg(not(unix))]
 #[allow(clippy::unnecessary_wraps, reason = "other systems have other signals")]
-pub fn remove_on_signals() -> io::Result<()> {
+pub(crate) fn remove_on_signals() -> io::Result<()> {
     Ok(())
 }
 

@@ -9,18 +9,18 @@ use serde_saphyr::Spanned;
 use super::error::{FileErrors, FilePosition};
 
 /// The maximum size of a rule or policy file in bytes, about twenty times the size of kubetoll's own files.
-pub const LONGEST: usize = 256 << 10;
+pub(crate) const LONGEST: usize = 256 << 10;
 
 /// A value and its position.
 #[derive(Debug, Clone, PartialEq)]
-pub struct YamlNode {
+pub(crate) struct YamlNode {
     /// The position of the value's first character.
-    pub at: FilePosition,
-    pub content: YamlValue,
+    pub(crate) at: FilePosition,
+    pub(crate) content: YamlValue,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum YamlValue {
+pub(crate) enum YamlValue {
     Null,
     Bool(bool),
     Int(i64),
@@ -33,7 +33,7 @@ pub enum YamlValue {
 impl YamlValue {
     /// Returns the type of the value, for messages.
     #[must_use]
-    pub fn kind(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",
             Self::Bool(_) => "a boolean",
@@ -57,7 +57,7 @@ fn at<T>(spanned: &Spanned<T>) -> FilePosition {
 
 /// Parses a file of at most `longest` bytes. Invalid YAML yields only one error, because the parser stops at the first.
 #[must_use]
-pub fn read(file: &str, text: &str, longest: usize, errors: &mut FileErrors) -> Option<YamlNode> {
+pub(crate) fn read(file: &str, text: &str, longest: usize, errors: &mut FileErrors) -> Option<YamlNode> {
     if text.len() > longest {
         errors.add(
             file,
@@ -107,7 +107,7 @@ fn for_authors(message: &str) -> String {
 /// Returns the position of a character in a scalar. Returns the start of the scalar if escapes or line breaks make
 /// the position hard to find.
 #[must_use]
-pub fn inside(source: &str, start: FilePosition, text: &str, offset: usize) -> FilePosition {
+pub(crate) fn inside(source: &str, start: FilePosition, text: &str, offset: usize) -> FilePosition {
     let Some(line) = source.lines().nth(usize::try_from(start.line).map_or(0, |line| line - 1)) else {
         return start;
     };

@@ -49,7 +49,7 @@ impl Block {
     }
 
     /// The records in their order. Repeated records are combined.
-    pub fn runs(&self) -> impl Iterator<Item = RecordRun<'_>> {
+    pub(crate) fn runs(&self) -> impl Iterator<Item = RecordRun<'_>> {
         let by_line = matches!(self.framing, Framing::Lines | Framing::Joined(_));
         let text: &[u8] = if by_line { &self.bytes } else { &[] };
         let lines = noted_runs(text, &self.feeds, self.first_line, self.offset);
@@ -70,13 +70,13 @@ impl Block {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooLong {
     /// Number of its first line, from 1.
-    pub line: u64,
+    pub(crate) line: u64,
     /// Its offset in the decompressed stream.
-    pub offset: u64,
+    pub(crate) offset: u64,
     /// Its length in bytes, including the line feed of a line.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// The number of bytes that were read for the record. White space before the record counts too.
-    pub read: u64,
+    pub(crate) read: u64,
 }
 
 /// A position in the input.
@@ -108,7 +108,7 @@ pub enum Damage {
 impl Damage {
     /// The name in reports.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Truncated => "truncated-stream",
             Self::Corrupt => "corrupt-stream",

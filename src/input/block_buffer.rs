@@ -10,13 +10,13 @@ const MAX_READ: usize = 128 << 10;
 /// Fills the start of a block's memory.
 pub(super) struct BlockBuffer<'a> {
     /// All memory of the block. Only its first `length` bytes are valid.
-    pub memory: &'a mut Vec<u8>,
+    pub(crate) memory: &'a mut Vec<u8>,
     /// The number of valid bytes.
-    pub length: usize,
+    pub(crate) length: usize,
 }
 
 impl BlockBuffer<'_> {
-    pub fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.memory[..self.length]
     }
 
@@ -30,24 +30,24 @@ impl BlockBuffer<'_> {
 
     /// Reserves memory, so that growth to `bytes` bytes does not move the data. The operating system provides the
     /// memory only when it is used.
-    pub fn reserve(&mut self, bytes: usize) {
+    pub(crate) fn reserve(&mut self, bytes: usize) {
         self.memory.reserve_exact(bytes.saturating_sub(self.memory.len()));
     }
 
-    pub fn append(&mut self, bytes: &[u8]) {
+    pub(crate) fn append(&mut self, bytes: &[u8]) {
         self.make_room(bytes.len());
         self.memory[self.length..][..bytes.len()].copy_from_slice(bytes);
         self.length += bytes.len();
     }
 
-    pub fn drop_front(&mut self, bytes: usize) {
+    pub(crate) fn drop_front(&mut self, bytes: usize) {
         self.memory.copy_within(bytes..self.length, 0);
         self.length -= bytes;
     }
 
     /// Reads `more` bytes. Returns false if the stream ended before that. A pipe returns few bytes at a time. This
     /// function waits for all bytes, so that the caller searches them only once.
-    pub fn read(&mut self, reader: &mut impl Read, more: usize) -> std::io::Result<bool> {
+    pub(crate) fn read(&mut self, reader: &mut impl Read, more: usize) -> std::io::Result<bool> {
         let end = self.length + more;
         self.memory.reserve_exact(end.saturating_sub(self.memory.len()));
         while self.length < end {

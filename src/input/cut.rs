@@ -69,7 +69,7 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
 
     /// Shares the permit for a long record with other cutters.
     #[must_use]
-    pub fn with_long_records(self, long: LongRecords) -> Self {
+    pub(crate) fn with_long_records(self, long: LongRecords) -> Self {
         Self { long, ..self }
     }
 

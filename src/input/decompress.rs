@@ -28,7 +28,7 @@ pub(super) trait Decompressor {
 pub(super) struct Gzip(Decompress);
 
 impl Gzip {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(Decompress::new_gzip(GZIP_WINDOW))
     }
 }
@@ -60,7 +60,7 @@ pub(super) struct Zstd {
 impl Zstd {
     /// # Errors
     /// Returns an error if there is not enough memory.
-    pub fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         Ok(Self { decoder: Decoder::new()?, wanted: 0 })
     }
 
@@ -98,7 +98,7 @@ pub(super) struct DecompressedReader<R, P> {
 }
 
 impl<R: BufRead, P: Decompressor> DecompressedReader<R, P> {
-    pub fn new(packed: R, decompressor: P) -> Self {
+    pub(crate) fn new(packed: R, decompressor: P) -> Self {
         Self { packed, decompressor, is_between: true, error: None }
     }
 }

@@ -24,19 +24,19 @@ pub enum InputError {
 /// A path that kubetoll found in a directory, but skips.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SkippedPath {
-    pub path: PathBuf,
+    pub(crate) path: PathBuf,
     /// The reason, for messages.
-    pub why: String,
+    pub(crate) why: String,
     /// The file type, if the file is not a log.
-    pub kind: Option<FileKind>,
+    pub(crate) kind: Option<FileKind>,
 }
 
 /// A file with the same bytes as another source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DuplicateFile {
-    pub path: PathBuf,
+    pub(crate) path: PathBuf,
     /// The source with the same bytes. kubetoll reads only this one.
-    pub original: PathBuf,
+    pub(crate) original: PathBuf,
 }
 
 /// All sources of a run, sorted and without repetitions.
@@ -57,7 +57,7 @@ pub struct Sources {
 impl Sources {
     /// The name of a source; empty if no source has the index.
     #[must_use]
-    pub fn name(&self, index: u32) -> String {
+    pub(crate) fn name(&self, index: u32) -> String {
         usize::try_from(index)
             .ok()
             .and_then(|index| self.list.get(index))
@@ -125,7 +125,7 @@ impl Sources {
     }
 
     /// Removes sources with the same bytes as another source.
-    pub fn drop_duplicates(&mut self) {
+    pub(crate) fn drop_duplicates(&mut self) {
         let copies = duplicates(&self.list);
         for (copy, original) in copies.iter().rev() {
             let path = |index: usize| self.list[index].path.clone().unwrap_or_default();

@@ -79,25 +79,25 @@ impl RecordSpan {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Repeats {
     /// The number of further records with the same bytes.
-    pub times: usize,
+    pub(crate) times: usize,
     /// The distance from one repetition to the next, in bytes.
-    pub bytes: usize,
+    pub(crate) bytes: usize,
     /// The distance from one repetition to the next, in lines.
-    pub lines: u64,
+    pub(crate) lines: u64,
 }
 
 /// A record and its repetitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordRun<'a> {
     /// The first of the records.
-    pub record: Record<'a>,
-    pub repeats: Repeats,
+    pub(crate) record: Record<'a>,
+    pub(crate) repeats: Repeats,
 }
 
 impl<'a> RecordRun<'a> {
     /// Returns one of the records; 0 is the first.
     #[must_use]
-    pub fn nth(&self, nth: usize) -> Record<'a> {
+    pub(crate) fn nth(&self, nth: usize) -> Record<'a> {
         let Self { record, repeats } = *self;
         Record {
             line: record.line + nth as u64 * repeats.lines,
@@ -106,7 +106,7 @@ impl<'a> RecordRun<'a> {
         }
     }
 
-    pub fn records(self) -> impl Iterator<Item = Record<'a>> {
+    pub(crate) fn records(self) -> impl Iterator<Item = Record<'a>> {
         (0..=self.repeats.times).map(move |nth| self.nth(nth))
     }
 }

@@ -306,7 +306,7 @@ impl JsonScanner {
 
     /// The number of bytes that are scanned. Bytes whose meaning depends on the next byte are not scanned yet.
     #[must_use]
-    pub fn scanned(&self) -> usize {
+    pub(crate) fn scanned(&self) -> usize {
         self.at
     }
 
@@ -318,13 +318,13 @@ impl JsonScanner {
 
     /// The end of the first record that was found.
     #[must_use]
-    pub fn end_of_first(&self) -> Option<usize> {
+    pub(crate) fn end_of_first(&self) -> Option<usize> {
         self.spans.first().map(|span| span.end)
     }
 
     /// Drops the first `bytes` bytes, which belong to a record that exceeds the cap. If the record ends within these
     /// bytes, it is dropped from the found records, too.
-    pub fn forget(&mut self, bytes: usize) {
+    pub(crate) fn forget(&mut self, bytes: usize) {
         self.spans.retain_mut(|span| {
             let keep = span.end_of_last() > bytes;
             span.start = span.start.saturating_sub(bytes);
@@ -342,7 +342,7 @@ impl JsonScanner {
 
     /// The line number and the position at which the last record began.
     #[must_use]
-    pub fn start(&self) -> (u64, usize) {
+    pub(crate) fn start(&self) -> (u64, usize) {
         (self.start_line, self.start)
     }
 }

@@ -79,7 +79,7 @@ const MAGIC: [(FileKind, &[u8], bool); 31] = [
 impl FileKind {
     /// Detects the type of a file. `None` for gzip and zstd, which kubetoll reads, and for a file that can't be read.
     #[must_use]
-    pub fn from_path(path: &Path) -> Option<Self> {
+    pub(crate) fn from_path(path: &Path) -> Option<Self> {
         let mut start = Vec::new();
         File::open(path).ok()?.take(CHECKED_BYTES).read_to_end(&mut start).ok()?;
         Self::from_first_bytes(&start)
@@ -87,7 +87,7 @@ impl FileKind {
 
     /// Detects the type from a file's first bytes.
     #[must_use]
-    pub fn from_first_bytes(start: &[u8]) -> Option<Self> {
+    pub(crate) fn from_first_bytes(start: &[u8]) -> Option<Self> {
         if start.is_empty() {
             return Some(Self::Empty);
         }
@@ -122,13 +122,13 @@ impl FileKind {
 
     /// Whether kubetoll skips such files, because they contain no readable line.
     #[must_use]
-    pub fn is_unreadable(self) -> bool {
+    pub(crate) fn is_unreadable(self) -> bool {
         !matches!(self, Self::Empty | Self::Tar | Self::Binary | Self::Csv | Self::Json | Self::Text)
     }
 
     /// A number of files of this type, such as `2 xz archives`.
     #[must_use]
-    pub fn counted(self, count: u64) -> String {
+    pub(crate) fn counted(self, count: u64) -> String {
         let (noun, end) = self.words();
         format!("{count} {noun}{}{end}", if count == 1 { "" } else { "s" })
     }
@@ -167,7 +167,7 @@ impl FileKind {
 
     /// The command that makes the file readable for kubetoll, if there is one.
     #[must_use]
-    pub fn command(self, file: &str) -> Option<String> {
+    pub(crate) fn command(self, file: &str) -> Option<String> {
         let sql = |from: &str| {
             let file = file.replace('\'', "''");
             let sql = format!("COPY (FROM {from}('{file}')) TO '/dev/stdout' (FORMAT json)");
@@ -183,7 +183,7 @@ impl FileKind {
 
     /// The command that makes many files readable: those below these directories whose names end in `.extension`.
     #[must_use]
-    pub fn command_for_all(self, directories: &[&str], extension: &str) -> Option<String> {
+    pub(crate) fn command_for_all(self, directories: &[&str], extension: &str) -> Option<String> {
         let directories: Vec<_> = directories.iter().map(|directory| operand(directory)).collect();
         let (directories, names) = (directories.join(" "), quoted(&format!("*.{extension}")));
         let unpack = self.unpack("{}")?;

@@ -17,7 +17,7 @@ impl LongRecordState {
 
 /// Grants the permit to hold a long record.
 #[derive(Debug, Clone, Default)]
-pub struct LongRecords(Arc<LongRecordState>);
+pub(crate) struct LongRecords(Arc<LongRecordState>);
 
 impl LongRecords {
     /// Waits until no other block holds a long record. The holder of the permit takes no lock, so this wait cannot

@@ -65,7 +65,7 @@ pub(super) fn open(path: Option<&Path>, progress: Arc<AtomicU64>) -> io::Result<
 ///
 /// # Errors
 /// The file can't be read or decompressed.
-pub fn read_whole(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
+pub(crate) fn read_whole(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     open(Some(path), Arc::default())?.take(most + 1).read_to_end(&mut bytes)?;
     Ok((bytes.len() as u64 <= most).then_some(bytes))

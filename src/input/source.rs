@@ -39,7 +39,7 @@ impl Source {
 
     /// The name in messages and reports.
     #[must_use]
-    pub fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         self.path.as_deref().map_or_else(|| "<stdin>".to_owned(), |path| path.display().to_string())
     }
 }

@@ -13,15 +13,15 @@ use crate::ledger::{Merge, Observed};
 
 /// How many measurements agree with the verdicts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Agreement {
+pub(crate) struct Agreement {
     /// Requests with latency annotations.
-    pub measured: u64,
+    pub(crate) measured: u64,
     /// Reads whose measurement agrees with the verdict.
-    pub agree: u64,
+    pub(crate) agree: u64,
     /// Reads whose measurement contradicts the verdict, and served requests that the model refuses.
-    pub contradict: u64,
+    pub(crate) contradict: u64,
     /// Time in calls to etcd, in microseconds.
-    pub etcd_micros: u64,
+    pub(crate) etcd_micros: u64,
 }
 
 impl Merge for Agreement {
@@ -35,7 +35,7 @@ impl Merge for Agreement {
 
 /// Compares the measurements of a row with its verdict.
 #[must_use]
-pub fn compare(verb: Verb, verdict: &Verdict, version: KubeVersion, observed: &Observed) -> Agreement {
+pub(crate) fn compare(verb: Verb, verdict: Verdict, version: KubeVersion, observed: &Observed) -> Agreement {
     let annotates_decoding = version.at_least(30, 0);
     // 1.37 may read a LIST from etcd with RangeStream, which the latency tracker does not see.
     let measures_all_reads = !version.at_least(37, 0);
@@ -67,7 +67,7 @@ mod tests {
         let target = ParsedTarget::parse(uri).expect("a target");
         let shape = RequestShape::new(Method::Get, &target.path, &target.options);
         let verdict = judge(&Server::with_defaults(version), &shape, None);
-        let fit = compare(shape.verb, &verdict, version, &observed);
+        let fit = compare(shape.verb, verdict, version, &observed);
         (fit.agree, fit.contradict)
     }
 

@@ -18,7 +18,7 @@ const OTHER_CLIENTS: &str = "(other clients)";
 
 /// Whether a client is a job. A job ends after its work, so a WATCH does not help it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Job {
+pub(crate) enum Job {
     /// The client keeps running.
     #[default]
     No,
@@ -32,34 +32,34 @@ pub enum Job {
 
 /// A product in a client's user agents.
 #[derive(Debug, Clone)]
-pub struct Agent {
+pub(crate) struct Agent {
     /// An example of its user agents.
-    pub example: String,
+    pub(crate) example: String,
     /// The client library in the user agent.
-    pub library: Library,
+    pub(crate) library: Library,
     /// The known product, with the evidence that identifies it.
-    pub known_product: Option<(&'static Product, RecognizedBy)>,
-    pub job: Job,
+    pub(crate) known_product: Option<(&'static Product, RecognizedBy)>,
+    pub(crate) job: Job,
 }
 
 /// One client.
 #[derive(Debug)]
 pub struct ClientSummary {
     /// The key of the client; `None` for the overflow row.
-    pub key: Option<ClientKey>,
+    pub(crate) key: Option<ClientKey>,
     /// The nodes on which the client ran.
-    pub nodes: DistinctSet,
+    pub(crate) nodes: DistinctSet,
     /// For kubelets: the names of their nodes. Contains only kubelets with an instance history.
-    pub kubelets: Vec<CompactString>,
+    pub(crate) kubelets: Vec<CompactString>,
     /// The pods to which the client's tokens are bound.
-    pub pods: DistinctSet,
+    pub(crate) pods: DistinctSet,
     /// The workloads of these pods.
-    pub workloads: DistinctSet,
+    pub(crate) workloads: DistinctSet,
     /// The namespaces of the client's requests. Some requests do not count, such as Leases and leader election; see
     /// `namespace_of`.
-    pub namespaces: DistinctSet,
+    pub(crate) namespaces: DistinctSet,
     /// The products of its user agents, by name.
-    pub agents: BTreeMap<String, Agent>,
+    pub(crate) agents: BTreeMap<String, Agent>,
     /// The client's request shapes. Clients with equal shapes share the keys.
     pub shapes: BTreeMap<Arc<ShapeKey>, ShapeSummary>,
 }
@@ -67,7 +67,7 @@ pub struct ClientSummary {
 impl ClientSummary {
     /// The client's name in reports. A client without a user is named by product and address class.
     #[must_use]
-    pub fn identity(&self) -> String {
+    pub(crate) fn identity(&self) -> String {
         match &self.key {
             None => OTHER_CLIENTS.to_owned(),
             Some(ClientKey { identity, address: Some(address), .. }) => {
@@ -79,7 +79,7 @@ impl ClientSummary {
 
     /// Returns a client's short name, such as `namespace/name` for a ServiceAccount.
     #[must_use]
-    pub fn short_name(&self) -> String {
+    pub(crate) fn short_name(&self) -> String {
         let identity = self.identity();
         let base = identity::short_name(self.kind(), &identity);
         match self.impersonated_by() {
@@ -89,31 +89,31 @@ impl ClientSummary {
     }
 
     #[must_use]
-    pub fn kind(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> &'static str {
         self.key.as_ref().map_or("user", |key| key.kind.as_str())
     }
 
     /// The authenticated user, if the requests impersonate another user.
     #[must_use]
-    pub fn impersonated_by(&self) -> Option<&str> {
+    pub(crate) fn impersonated_by(&self) -> Option<&str> {
         self.key.as_ref()?.impersonator.as_deref()
     }
 
     /// The client library of a product, if the product's user agents show it.
     #[must_use]
-    pub fn library(&self, product: &str) -> Library {
+    pub(crate) fn library(&self, product: &str) -> Library {
         self.agents.get(product).map_or(Library::Unknown, |agent| agent.library)
     }
 
     /// Whether a product of the client is a job.
     #[must_use]
-    pub fn job(&self, product: &str) -> Job {
+    pub(crate) fn job(&self, product: &str) -> Job {
         self.agents.get(product).map_or(Job::No, |agent| agent.job)
     }
 
     /// The known product, with the evidence that identifies it.
     #[must_use]
-    pub fn known_product(&self, product: &str) -> Option<(&'static Product, RecognizedBy)> {
+    pub(crate) fn known_product(&self, product: &str) -> Option<(&'static Product, RecognizedBy)> {
         self.agents.get(product)?.known_product
     }
 
@@ -140,7 +140,7 @@ impl ClientSummary {
 
     /// Namespace and name of the ServiceAccount, if the client is one.
     #[must_use]
-    pub fn service_account(&self) -> Option<(&str, &str)> {
+    pub(crate) fn service_account(&self) -> Option<(&str, &str)> {
         service_account(&self.key.as_ref()?.identity)
     }
 }

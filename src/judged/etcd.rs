@@ -2,7 +2,9 @@
 
 mod slow_reads;
 
-pub use slow_reads::{MatchedSlowReads, Nearness, RunningList, SLACK, SlowRead, SlowReads, match_to_lists};
+pub(crate) use slow_reads::{
+    MatchedSlowReads, Nearness, RunningList, SLACK, SlowRead, SlowReads, match_to_lists,
+};
 
 use super::client_summary::ClientSummary;
 use super::shape_key::ShapeKey;

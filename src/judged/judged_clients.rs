@@ -36,22 +36,22 @@ pub struct JudgedClients {
     /// The clients, in no particular order.
     pub clients: Vec<ClientSummary>,
     /// The server's configuration, with the best estimate of its version.
-    pub server: Server,
+    pub(crate) server: Server,
     /// How certain the version is.
-    pub version: Doubt,
+    pub(crate) version: Doubt,
     /// True if the log contains only RequestReceived events.
-    pub received_only: bool,
+    pub(crate) received_only: bool,
     /// The namespaced resources: those with at least one request that has a namespace in its path.
-    pub namespaced: BTreeSet<String>,
+    pub(crate) namespaced: BTreeSet<String>,
     /// Slow reads in etcd's log, matched to the clients' LISTs. Empty without such a log.
-    pub slow_reads: etcd::MatchedSlowReads,
+    pub(crate) slow_reads: etcd::MatchedSlowReads,
     /// How many instances and requests the patterns cover, by kind of request.
-    pub followed: AllFollowed,
+    pub(crate) followed: AllFollowed,
     /// The number of nodes in the log: the largest number of nodes that one client ran on.
-    pub nodes: u64,
+    pub(crate) nodes: u64,
     /// The number of nodes in the cluster: from the inventory, or else from the log.
-    pub cluster_nodes: u64,
-    pub measure: Measure,
+    pub(crate) cluster_nodes: u64,
+    pub(crate) measure: Measure,
 }
 
 /// The inputs for verdicts and costs.
@@ -179,22 +179,22 @@ impl JudgedClients {
     }
 
     /// Matches slow reads of etcd to the clients' LISTs.
-    pub fn match_slow_reads<'a>(&mut self, ranges: impl Iterator<Item = &'a SlowRange>) {
+    pub(crate) fn match_slow_reads<'a>(&mut self, ranges: impl Iterator<Item = &'a SlowRange>) {
         self.slow_reads = etcd::match_slow_reads(&mut self.clients, ranges);
     }
 
     #[must_use]
-    pub fn requests_of(&self, shape_summary: &ShapeSummary) -> u64 {
+    pub(crate) fn requests_of(&self, shape_summary: &ShapeSummary) -> u64 {
         shape_summary.rows.iter().map(|product_row| self.requests(&product_row.row)).sum()
     }
 
     #[must_use]
-    pub fn requests(&self, row: &Row) -> u64 {
+    pub(crate) fn requests(&self, row: &Row) -> u64 {
         row.requests(self.received_only)
     }
 
     #[must_use]
-    pub fn load_of(&self, client: &ClientSummary) -> RequestLoad {
+    pub(crate) fn load_of(&self, client: &ClientSummary) -> RequestLoad {
         let mut load = RequestLoad::default();
         for (key, shape_summary) in &client.shapes {
             for product_row in &shape_summary.rows {
@@ -366,14 +366,14 @@ impl JudgedClients {
         // RequestReceived events have no response.
         let status = row_key.status_class.status().filter(|_| !self.received_only);
         let KeyedVerdict { key, verdict, certainty, against_model } = inputs.keyed_verdict(&row_key, status);
-        let mut agreement = compare(shape.verb, &verdict, server.version, &row.rare().observed);
+        let mut agreement = compare(shape.verb, verdict, server.version, &row.rare().observed);
         if against_model {
             agreement.contradict += requests;
         }
         let work = inputs.prices.map(|prices| {
             let resource = key.resource.as_deref().unwrap_or_default();
             let part = inputs.namespaces.part(&row_key.shape, &row.targets);
-            let work = prices.work_in(server, &shape, &verdict, resource, part);
+            let work = prices.work_in(server, &shape, verdict, resource, part);
             let pages =
                 pagination.pages_of(&row_key).filter(|_| reads_several_pages(&shape.options, &verdict));
             Box::new(pages.map_or(work, |(lists, pages)| work.as_page(lists, pages)))

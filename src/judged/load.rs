@@ -14,7 +14,7 @@ use crate::ledger::Row;
 
 /// The unit of load. A report uses one unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum LoadUnit {
+pub(crate) enum LoadUnit {
     /// Microseconds that the server takes for requests.
     #[default]
     RequestMicros,
@@ -24,7 +24,7 @@ pub enum LoadUnit {
 impl LoadUnit {
     /// The value in the public JSON contract.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::RequestMicros => "requestMicros",
             Self::Objects => "objects",
@@ -34,24 +34,24 @@ impl LoadUnit {
 
 /// How load is measured.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Measure {
-    pub unit: LoadUnit,
+pub(crate) struct Measure {
+    pub(crate) unit: LoadUnit,
     /// True if the log contains only RequestReceived events. Each of them then counts as a request.
-    pub received_only: bool,
+    pub(crate) received_only: bool,
 }
 
 /// The load of some requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct RequestLoad {
+pub(crate) struct RequestLoad {
     /// The amount, in the report's unit.
-    pub amount: u64,
+    pub(crate) amount: u64,
     /// Whether the amount is exact, a bound or an estimate.
-    pub bound: Bound,
-    pub etcd_writes: u64,
+    pub(crate) bound: Bound,
+    pub(crate) etcd_writes: u64,
 }
 
 impl RequestLoad {
-    pub fn add(&mut self, other: Self) {
+    pub(crate) fn add(&mut self, other: Self) {
         self.amount = self.amount.saturating_add(other.amount);
         self.bound = self.bound.max(other.bound);
         self.etcd_writes = self.etcd_writes.saturating_add(other.etcd_writes);
@@ -60,7 +60,7 @@ impl RequestLoad {
 
 impl Measure {
     #[must_use]
-    pub fn load(
+    pub(crate) fn load(
         self,
         key: &ShapeKey,
         shape_summary: &ShapeSummary,
@@ -88,7 +88,7 @@ impl Measure {
     /// subresources. Requests with a 4xx or 5xx status and dry runs (`dryRun=All`) do not count. A DELETECOLLECTION
     /// counts as one write, because the log does not show how many objects it deleted.
     #[must_use]
-    pub fn etcd_writes(self, key: &ShapeKey, shape_summary: &ShapeSummary, row: &Row) -> u64 {
+    pub(crate) fn etcd_writes(self, key: &ShapeKey, shape_summary: &ShapeSummary, row: &Row) -> u64 {
         let is_dry_run = shape_summary.request_shape.as_ref().is_some_and(|shape| shape.options.dry_run);
         if key.served_from != ServedFrom::Write || is_dry_run {
             return 0;

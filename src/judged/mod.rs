@@ -2,7 +2,7 @@
 
 mod agreement;
 mod client_summary;
-pub mod etcd;
+pub(crate) mod etcd;
 mod impersonation;
 mod judged_clients;
 mod load;
@@ -11,9 +11,9 @@ mod shape_key;
 mod shape_summary;
 pub(crate) mod shape_text;
 
-pub use agreement::{Agreement, compare};
-pub use client_summary::{Agent, ClientSummary, Job};
+pub(crate) use agreement::Agreement;
+pub(crate) use client_summary::{Agent, ClientSummary, Job};
 pub use judged_clients::JudgedClients;
-pub use load::{LoadUnit, Measure, RequestLoad};
-pub use shape_key::ShapeKey;
-pub use shape_summary::{ProductRow, ShapeSummary};
+pub(crate) use load::{LoadUnit, Measure, RequestLoad};
+pub(crate) use shape_key::ShapeKey;
+pub(crate) use shape_summary::{ProductRow, ShapeSummary};

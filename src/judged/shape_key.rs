@@ -13,28 +13,28 @@ use crate::requests::StatusClass;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ShapeKey {
     /// The verb; `None` for the overflow row.
-    pub verb: Option<Verb>,
+    pub(crate) verb: Option<Verb>,
     /// The resource with its group, or the class of a path that is not a resource.
     pub resource: Option<Arc<str>>,
-    pub subresource: Option<Arc<str>>,
+    pub(crate) subresource: Option<Arc<str>>,
     /// The scope of the request path.
-    pub scope: Option<Scope>,
+    pub(crate) scope: Option<Scope>,
     /// The list options as a query string. Placeholders such as `…` and `N` replace values that differ between
     /// requests.
-    pub parameters: Arc<str>,
+    pub(crate) parameters: Arc<str>,
     /// The list options that clients likely meant with misspelled query keys, which the server ignores.
     pub misspelled: Vec<String>,
-    pub served_from: ServedFrom,
+    pub(crate) served_from: ServedFrom,
     /// If `served_from` is `depends`: where most of these requests are served from.
-    pub likely: Option<ServedFrom>,
+    pub(crate) likely: Option<ServedFrom>,
     /// Whether the server honors the limit.
-    pub limit: LimitVerdict,
+    pub(crate) limit: LimitVerdict,
     /// The status with which the server refuses such requests.
-    pub rejected: Option<u16>,
+    pub(crate) rejected: Option<u16>,
     /// The verdict's code.
     pub reason: &'static str,
     /// The Kubernetes version of the verdict.
-    pub kube_version: KubeVersion,
+    pub(crate) kube_version: KubeVersion,
 }
 
 impl ShapeKey {
@@ -58,7 +58,7 @@ impl ShapeKey {
 
     /// The key of a request on a server. If `received_only`, the response is unknown.
     #[must_use]
-    pub fn of_request(
+    pub(crate) fn of_request(
         server: &Server,
         shape: &RequestShape<CompactString>,
         status_class: StatusClass,
@@ -88,7 +88,7 @@ impl ShapeKey {
     /// Whether such requests read from etcd. If `served_from` is `depends`, whether most such requests read from
     /// etcd.
     #[must_use]
-    pub fn is_from_etcd(&self) -> bool {
+    pub(crate) fn is_from_etcd(&self) -> bool {
         self.likely.unwrap_or(self.served_from) == ServedFrom::Etcd
     }
 
@@ -96,14 +96,14 @@ impl ShapeKey {
     /// status. A request that the server refuses before it calls etcd does not count. A WATCH never counts, even if
     /// it reads from etcd.
     #[must_use]
-    pub fn reads_etcd(&self) -> bool {
+    pub(crate) fn reads_etcd(&self) -> bool {
         self.is_from_etcd() && matches!(self.verb, Some(Verb::List | Verb::Get))
     }
 
     /// Whether such requests are worth showing. They read from etcd, or the server ignored their limit or a
     /// parameter.
     #[must_use]
-    pub fn is_costly(&self) -> bool {
+    pub(crate) fn is_costly(&self) -> bool {
         let etcd = self.served_from == ServedFrom::Etcd || self.likely == Some(ServedFrom::Etcd);
         let ignored = self.limit == LimitVerdict::Ignored && self.verb == Some(Verb::List);
         etcd || ignored || !self.misspelled.is_empty()

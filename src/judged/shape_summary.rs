@@ -19,18 +19,18 @@ use crate::patterns::{ListInterval, Pattern};
 pub struct ShapeSummary {
     /// The request shape of one of the rows. All rows have the same text and verdict, but their request shapes may
     /// differ.
-    pub request_shape: Option<Arc<RequestShape<CompactString>>>,
-    pub verdict: Option<Verdict>,
+    pub(crate) request_shape: Option<Arc<RequestShape<CompactString>>>,
+    pub(crate) verdict: Option<Verdict>,
     /// The first field is true if a row has requests. The second field is the lowest certainty of the rows that have
     /// requests. If no row has requests, it is the lowest certainty of all rows. A merge takes the maximum of these
     /// pairs, so the order of the rows does not matter.
     pub(super) certainty: (bool, Certainty),
     /// True if the durations are lifetimes of watches or connections.
-    pub long_running: bool,
+    pub(crate) long_running: bool,
     /// How the server's measurements agree with the verdict.
-    pub agreement: Agreement,
+    pub(crate) agreement: Agreement,
     /// The cost of the most expensive request. `None` without an inventory.
-    pub work: Option<Box<Work>>,
+    pub(crate) work: Option<Box<Work>>,
     /// The counts by product, sorted by name. Most shapes have one product. A `BTreeMap` would allocate memory for
     /// eleven products.
     pub rows: Vec<ProductRow>,
@@ -39,26 +39,26 @@ pub struct ShapeSummary {
 /// The requests of one product in a shape.
 #[derive(Debug)]
 pub struct ProductRow {
-    pub product: String,
-    pub row: Box<Row>,
+    pub(crate) product: String,
+    pub(crate) row: Box<Row>,
     /// How the server's measurements agree with the verdict.
-    pub agreement: Agreement,
+    pub(crate) agreement: Agreement,
     /// The pattern of the requests over time.
-    pub pattern: Option<Box<Pattern>>,
+    pub(crate) pattern: Option<Box<Pattern>>,
     /// The LISTs of instances with a history. Empty without etcd's log.
-    pub lists: Vec<ListInterval>,
+    pub(crate) lists: Vec<ListInterval>,
     /// The slow reads in etcd's log that match LISTs of this row.
-    pub slow_reads: Box<[SlowRead]>,
+    pub(crate) slow_reads: Box<[SlowRead]>,
     /// The cost of the requests; `None` without an inventory.
-    pub cost: Option<Box<Cost>>,
+    pub(crate) cost: Option<Box<Cost>>,
     /// The cost by the minute in which requests began. `None` without an inventory, or if the requests cost nothing.
-    pub minutes: Option<Box<CostByMinute>>,
+    pub(crate) minutes: Option<Box<CostByMinute>>,
 }
 
 impl ShapeSummary {
     /// The largest number of objects in a response, if the request has a limit that the server honors.
     #[must_use]
-    pub fn page_limit(&self) -> Option<u64> {
+    pub(crate) fn page_limit(&self) -> Option<u64> {
         let shape = self.request_shape.as_ref().filter(|shape| shape.verb == Verb::List)?;
         page_limit(&shape.options, &self.verdict?)
     }
@@ -73,13 +73,13 @@ impl ShapeSummary {
 
     /// The number of RequestReceived events, and the number of ended requests.
     #[must_use]
-    pub fn received_and_ended(&self) -> (u64, u64) {
+    pub(crate) fn received_and_ended(&self) -> (u64, u64) {
         let rows = self.rows.iter().map(|product_row| &product_row.row);
         rows.fold((0, 0), |(received, ended), row| (received + row.received, ended + row.ended))
     }
 
     #[must_use]
-    pub fn certainty(&self) -> Certainty {
+    pub(crate) fn certainty(&self) -> Certainty {
         self.certainty.1
     }
 }

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 /// The network range that an address is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum AddressClass {
+pub(crate) enum AddressClass {
     /// An address of the apiserver's own machine.
     Loopback,
     /// RFC 1918, RFC 4193 (IPv6 unique local) or RFC 6598 (carrier-grade NAT; clouds use it for pods).
@@ -20,7 +20,7 @@ pub enum AddressClass {
 impl AddressClass {
     /// Classifies `host:port`, `[v6]:port` or a bare address.
     #[must_use]
-    pub fn parse(text: &str) -> Self {
+    pub(crate) fn parse(text: &str) -> Self {
         let address = text.parse::<SocketAddr>().map(|socket| socket.ip()).ok();
         address.or_else(|| bare(text)).map_or(Self::Unknown, Self::from_ip)
     }
@@ -48,7 +48,7 @@ impl AddressClass {
     }
 
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Loopback => "loopback",
             Self::Private => "private",
@@ -67,7 +67,7 @@ impl fmt::Display for AddressClass {
 
 /// Returns the address of `host:port`, `[v6]:port` or a bare address.
 #[must_use]
-pub fn host(text: &str) -> &str {
+pub(crate) fn host(text: &str) -> &str {
     match text.rsplit_once(':') {
         Some((host, _)) if host.starts_with('[') || !host.contains(':') => host.trim_matches(['[', ']']),
         _ => text,

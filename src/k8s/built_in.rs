@@ -4,20 +4,20 @@
 //! the groups are from the output of `kubectl api-resources` 1.34.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BuiltIn {
+pub(crate) struct BuiltIn {
     /// The plural name, as in paths.
-    pub plural: &'static str,
+    pub(crate) plural: &'static str,
     /// The API group; empty for the core group.
-    pub group: &'static str,
+    pub(crate) group: &'static str,
     /// The version that kubectl prefers.
-    pub version: &'static str,
+    pub(crate) version: &'static str,
 }
 
 impl BuiltIn {
     /// Finds a resource by its plural, singular or short name, with or without its group: `po`, `deployments.apps`,
     /// `ingresses.v1.networking.k8s.io`.
     #[must_use]
-    pub fn named(text: &str) -> Option<Self> {
+    pub(crate) fn named(text: &str) -> Option<Self> {
         let text = text.to_ascii_lowercase();
         let (name, group) = text.split_once('.').map_or((&*text, None), |(name, group)| (name, Some(group)));
         let row = ROWS.iter().find(|(plural, singular, short, own, version)| {
@@ -32,7 +32,7 @@ impl BuiltIn {
 
     /// Returns the path of the collection in one namespace, or in the whole cluster.
     #[must_use]
-    pub fn path(self, namespace: Option<&str>) -> String {
+    pub(crate) fn path(self, namespace: Option<&str>) -> String {
         let Self { plural, group, version } = self;
         let root =
             if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };

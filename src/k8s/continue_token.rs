@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 /// The token also holds a start key, which names an object. The decoder checks the key and drops it, so that no output
 /// can show the name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ContinueToken {
+pub(crate) enum ContinueToken {
     /// The server reads the page at the same revision as the pages before it.
     AtRevision(i64),
     /// The revision of the earlier pages was compacted. So the server returned 410 and a token with a negative
@@ -37,7 +37,7 @@ struct Fields<'a> {
 impl ContinueToken {
     /// Decodes the value of `continue=`. The caller handles an empty value (no token) itself.
     #[must_use]
-    pub fn decode(token: &str) -> Self {
+    pub(crate) fn decode(token: &str) -> Self {
         // Most tokens fit into a buffer on the stack.
         let mut short = [0; 256];
         let long: Vec<u8>;
@@ -61,7 +61,7 @@ impl ContinueToken {
 }
 
 /// The start of every token: base64 of `{"v":"meta`.
-pub const TOKEN_START: &str = "eyJ2IjoibWV0Y";
+pub(crate) const TOKEN_START: &str = "eyJ2IjoibWV0Y";
 
 /// Whether a JSON value is a string with a clean key (see `is_clean_key`). Most keys end with an escaped NUL and have
 /// no other escape. Those keys are checked without unescaping.

@@ -6,8 +6,8 @@ mod text;
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny};
 
-pub use caller::{Caller, CallerCache, CallerId, CallerRef, Extra, User};
-pub use text::{First, Raw, Text};
+pub(crate) use caller::{Caller, CallerCache, CallerId, CallerRef, Extra, User};
+pub(crate) use text::{First, Raw, Text};
 
 /// The audit stage of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -141,13 +141,13 @@ impl<'de: 'a, 'a> Deserialize<'de> for Event<'a> {
 }
 
 /// The HTTP status of a request that authorization or admission refused.
-pub const FORBIDDEN: i32 = 403;
+pub(crate) const FORBIDDEN: i32 = 403;
 
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct ResponseStatus {
     /// The HTTP status code. Both 0 and `None` mean unknown.
     #[serde(default)]
-    pub code: Option<i32>,
+    pub(crate) code: Option<i32>,
 }
 
 /// Annotations that kubetoll reads. The latencies are Go durations; the server writes them for slow requests.
@@ -157,46 +157,46 @@ pub struct ResponseStatus {
 pub struct Annotations<'a> {
     /// The duration of the whole request. Present only above 500 ms.
     #[serde(borrow, default, rename = "apiserver.latency.k8s.io/total")]
-    pub total: Text<'a>,
+    pub(crate) total: Text<'a>,
     /// The duration of all calls to etcd. Absent without a call.
     #[serde(borrow, default, rename = "apiserver.latency.k8s.io/etcd")]
-    pub etcd: Text<'a>,
+    pub(crate) etcd: Text<'a>,
     /// The time to decode the objects that etcd returned for a LIST (1.30 and later).
     #[serde(borrow, default, rename = "apiserver.latency.k8s.io/decode-response-object")]
-    pub decode_response_object: Text<'a>,
+    pub(crate) decode_response_object: Text<'a>,
     /// The duration of all mutating admission webhooks. Absent without a call.
     #[serde(borrow, default, rename = "apiserver.latency.k8s.io/mutating-webhook")]
-    pub mutating_webhook: Text<'a>,
+    pub(crate) mutating_webhook: Text<'a>,
     /// The duration of all validating admission webhooks. Absent without a call.
     #[serde(borrow, default, rename = "apiserver.latency.k8s.io/validating-webhook")]
-    pub validating_webhook: Text<'a>,
+    pub(crate) validating_webhook: Text<'a>,
     /// The waiting time in a queue of API Priority and Fairness (1.31 and later).
     #[serde(borrow, default, rename = "apiserver.latency.k8s.io/apf-queue-wait")]
-    pub queue_wait: Text<'a>,
+    pub(crate) queue_wait: Text<'a>,
     /// The duration of authentication (1.33 and later).
     #[serde(borrow, default, rename = "apiserver.latency.k8s.io/authentication")]
-    pub authentication: Text<'a>,
+    pub(crate) authentication: Text<'a>,
     /// The duration of impersonation (1.36 and later).
     #[serde(borrow, default, rename = "apiserver.latency.k8s.io/impersonation")]
-    pub impersonation: Text<'a>,
+    pub(crate) impersonation: Text<'a>,
     /// `true` for a request to a deprecated API version.
     ///
     /// Source: k8s.io/apiserver `pkg/endpoints/metrics/metrics.go:deprecatedAnnotationKey`.
     #[serde(borrow, default, rename = "k8s.io/deprecated")]
-    pub deprecated: Text<'a>,
+    pub(crate) deprecated: Text<'a>,
     /// `true` for an event that the server truncated.
     ///
     /// Source: k8s.io/apiserver `plugin/pkg/audit/truncate/truncate.go:annotationKey`.
     #[serde(borrow, default, rename = "audit.k8s.io/truncated")]
-    pub truncated: Text<'a>,
+    pub(crate) truncated: Text<'a>,
     /// The release that removes the deprecated API version, such as `1.25`.
     #[serde(borrow, default, rename = "k8s.io/removed-release")]
-    pub removed_release: Text<'a>,
+    pub(crate) removed_release: Text<'a>,
     /// The decision of authorization, `allow` or `forbid`. Set only for responses with status 403, else empty.
     ///
     /// Source: k8s.io/apiserver `pkg/endpoints/filters/authorization.go:decisionAnnotationKey`.
     #[serde(borrow, default, rename = "authorization.k8s.io/decision")]
-    pub decision: Text<'a>,
+    pub(crate) decision: Text<'a>,
 }
 
 /// `objectRef`. In events without a `requestURI`, only `objectRef` describes the request.
@@ -209,7 +209,7 @@ pub struct ObjectRef<'a> {
     #[serde(borrow, default)]
     pub namespace: Text<'a>,
     #[serde(borrow, default)]
-    pub name: Text<'a>,
+    pub(crate) name: Text<'a>,
     #[serde(borrow, default)]
     pub api_group: Text<'a>,
     #[serde(borrow, default)]

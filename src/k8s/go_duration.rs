@@ -8,7 +8,7 @@
 /// It accepts an optional sign, `0` without a unit, decimal fractions, and the units `ns us µs μs ms s m h` in any
 /// order.
 #[must_use]
-pub fn parse_nanoseconds(text: &str) -> Option<i64> {
+pub(crate) fn parse_nanoseconds(text: &str) -> Option<i64> {
     let (negative, mut rest) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
         b'+' => (false, &text[1..]),
@@ -53,7 +53,7 @@ pub fn parse_nanoseconds(text: &str) -> Option<i64> {
 /// Parses a Go duration into whole microseconds. Returns `None` for a negative duration, too: a measured time is
 /// never negative.
 #[must_use]
-pub fn parse_micros(text: &str) -> Option<u64> {
+pub(crate) fn parse_micros(text: &str) -> Option<u64> {
     u64::try_from(parse_nanoseconds(text)? / 1_000).ok()
 }
 

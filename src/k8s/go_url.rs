@@ -31,12 +31,12 @@ fn without_host(target: &str) -> &str {
 ///
 /// Returns `None` where Go returns an error. An HTTP server then returns 400 before it does anything else.
 #[must_use]
-pub fn unescape_path(path: &str) -> Option<Cow<'_, str>> {
+pub(crate) fn unescape_path(path: &str) -> Option<Cow<'_, str>> {
     unescape(path, false)
 }
 
 /// Splits at each occurrence of an ASCII byte. The standard library takes several times as long to split by `char`.
-pub fn split(text: &str, at: u8) -> impl Iterator<Item = &str> {
+pub(crate) fn split(text: &str, at: u8) -> impl Iterator<Item = &str> {
     debug_assert!(at.is_ascii());
     let mut rest = Some(text);
     std::iter::from_fn(move || {
@@ -50,14 +50,14 @@ pub fn split(text: &str, at: u8) -> impl Iterator<Item = &str> {
 /// Splits at the first occurrence of an ASCII byte. Parts of a path or query are short. So a plain loop is faster
 /// than the call of a vectorized search.
 #[must_use]
-pub fn split_once(text: &str, at: u8) -> Option<(&str, &str)> {
+pub(crate) fn split_once(text: &str, at: u8) -> Option<(&str, &str)> {
     let index = text.bytes().position(|byte| byte == at)?;
     Some((&text[..index], &text[index + 1..]))
 }
 
 /// Decodes a query key or value as Go's `url.QueryUnescape` does: `+` is a space. Returns `None` for a bad escape.
 #[must_use]
-pub fn unescape_query(part: &str) -> Option<Cow<'_, str>> {
+pub(crate) fn unescape_query(part: &str) -> Option<Cow<'_, str>> {
     unescape(part, true)
 }
 
@@ -102,7 +102,7 @@ fn hex(digit: u8) -> Option<u8> {
 /// has a `;`, or has an invalid percent-escape.
 ///
 /// Limit: servers built with Go before 1.17 (Kubernetes up to 1.22) treated `;` as a separator.
-pub fn query_pairs(query: &str) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> {
+pub(crate) fn query_pairs(query: &str) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> {
     let is_plain = memchr::memchr3(b';', b'%', b'+', query.as_bytes()).is_none();
     split(query, b'&').filter_map(move |pair| {
         if pair.is_empty() || (!is_plain && pair.contains(';')) {

@@ -23,7 +23,7 @@ pub enum Kind {
 impl Kind {
     /// Returns the value in reports.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::ServiceAccount => "service-account",
             Self::Node => "node",
@@ -44,25 +44,25 @@ impl fmt::Display for Kind {
 /// A resolved user name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity<'a> {
-    pub kind: Kind,
+    pub(crate) kind: Kind,
     /// The name under which requests are counted. All nodes share one name, [`Identity::NODES`].
-    pub name: &'a str,
+    pub(crate) name: &'a str,
     /// The name of the node, if the client is a kubelet.
-    pub node: Option<&'a str>,
+    pub(crate) node: Option<&'a str>,
 }
 
 impl<'a> Identity<'a> {
     /// The shared name of all nodes.
-    pub const NODES: &'static str = "system:node:*";
+    pub(crate) const NODES: &'static str = "system:node:*";
     /// The name for requests without a user, because their authentication failed (401).
-    pub const UNAUTHENTICATED: &'static str = "(unauthenticated)";
+    pub(crate) const UNAUTHENTICATED: &'static str = "(unauthenticated)";
 
     /// Resolves a user name.
     ///
     /// Source: k8s.io/apiserver `pkg/authentication/user/user.go` and
     /// `pkg/authentication/serviceaccount/util.go:MakeUsername`.
     #[must_use]
-    pub fn resolve(username: &'a str) -> Self {
+    pub(crate) fn resolve(username: &'a str) -> Self {
         let plain = |kind| Self { kind, name: username, node: None };
         match username {
             "" => Self { kind: Kind::Anonymous, name: Self::UNAUTHENTICATED, node: None },
@@ -85,14 +85,14 @@ impl<'a> Identity<'a> {
 
 /// Returns the namespace and the name of a ServiceAccount from its user name.
 #[must_use]
-pub fn service_account(username: &str) -> Option<(&str, &str)> {
+pub(crate) fn service_account(username: &str) -> Option<(&str, &str)> {
     let (namespace, name) = username.strip_prefix("system:serviceaccount:")?.split_once(':')?;
     (!namespace.is_empty() && !name.is_empty() && !name.contains(':')).then_some((namespace, name))
 }
 
 /// Returns the short name of a client in reports: `monitoring/poller`, `user bob`, `kubelet`.
 #[must_use]
-pub fn short_name<'a>(kind: &str, identity: &'a str) -> Cow<'a, str> {
+pub(crate) fn short_name<'a>(kind: &str, identity: &'a str) -> Cow<'a, str> {
     match kind {
         "service-account" => service_account(identity)
             .map_or(Cow::Borrowed(identity), |(namespace, name)| format!("{namespace}/{name}").into()),

@@ -1,10 +1,11 @@
 //! The client library or tool behind a user agent. The advice of a finding depends on it.
 
+#[cfg(test)]
 use super::AgentProduct;
 
 /// A client library or tool. It is only a hint, because a client chooses its user agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Library {
+pub(crate) enum Library {
     ClientGo,
     ControllerRuntime,
     Kubectl,
@@ -28,7 +29,7 @@ pub enum Library {
 
 impl Library {
     /// All values in declaration order.
-    pub const ALL: [Self; 18] = [
+    pub(crate) const ALL: [Self; 18] = [
         Self::ClientGo,
         Self::ControllerRuntime,
         Self::Kubectl,
@@ -51,7 +52,7 @@ impl Library {
 
     /// Returns the name in rules.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::ClientGo => "client-go",
             Self::ControllerRuntime => "controller-runtime",
@@ -76,13 +77,13 @@ impl Library {
 
     /// Whether the library is a command-line tool that runs once and exits.
     #[must_use]
-    pub fn is_command(self) -> bool {
+    pub(crate) fn is_command(self) -> bool {
         matches!(self, Self::Kubectl | Self::Helm | Self::Terraform)
     }
 
     /// Determines the library or tool from the name of a product and one of the product's user agents.
     #[must_use]
-    pub fn from_product(product: &str, user_agent: &str) -> Self {
+    pub(crate) fn from_product(product: &str, user_agent: &str) -> Self {
         let name = product.to_ascii_lowercase();
         let is = |names: &[&str]| names.contains(&&*name);
         let begins = |starts: &[&str]| starts.iter().any(|start| name.starts_with(start));
@@ -152,7 +153,8 @@ impl Library {
 
     /// Like [`Library::from_product`], but finds the product in the user agent first.
     #[must_use]
-    pub fn from_user_agent(user_agent: &str) -> Self {
+    #[cfg(test)]
+    pub(crate) fn from_user_agent(user_agent: &str) -> Self {
         Self::from_product(AgentProduct::from_user_agent(user_agent).name, user_agent)
     }
 }

@@ -8,7 +8,7 @@ use super::selector::{field_terms, label_selector_is_valid};
 /// The query keys that the server reads for LIST, WATCH and deletecollection.
 ///
 /// Source: k8s.io/apimachinery `pkg/apis/meta/v1/zz_generated.conversion.go:autoConvert_url_Values_To_v1_ListOptions`.
-pub const LIST_OPTION_KEYS: [&str; 11] = [
+pub(crate) const LIST_OPTION_KEYS: [&str; 11] = [
     "labelSelector",
     "fieldSelector",
     "watch",
@@ -42,7 +42,7 @@ const OTHER_KNOWN_KEYS: [&str; 13] = [
 
 /// The maximum number of ignored keys that are kept for one query. A client can send millions of keys, but at most a
 /// few are typos.
-pub const MAX_UNKNOWN_KEYS: usize = 256;
+pub(crate) const MAX_UNKNOWN_KEYS: usize = 256;
 
 /// A query as the server decodes it. The first value of each key wins, and keys are case-sensitive.
 ///
@@ -51,35 +51,35 @@ pub const MAX_UNKNOWN_KEYS: usize = 256;
 #[allow(clippy::struct_excessive_bools, reason = "they are independent facts")]
 pub struct ListOptions<'a> {
     /// `labelSelector`, not parsed.
-    pub label_selector: Cow<'a, str>,
+    pub(crate) label_selector: Cow<'a, str>,
     /// `fieldSelector`, not parsed.
-    pub field_selector: Cow<'a, str>,
+    pub(crate) field_selector: Cow<'a, str>,
     /// `watch`: every value except `0` and `false` is true, even the empty string.
-    pub watch: bool,
+    pub(crate) watch: bool,
     /// `allowWatchBookmarks`, parsed like `watch`.
-    pub allow_watch_bookmarks: bool,
+    pub(crate) allow_watch_bookmarks: bool,
     /// `resourceVersion`, not parsed.
-    pub resource_version: Cow<'a, str>,
+    pub(crate) resource_version: Cow<'a, str>,
     /// `resourceVersionMatch`, not parsed.
-    pub resource_version_match: Cow<'a, str>,
+    pub(crate) resource_version_match: Cow<'a, str>,
     /// `timeoutSeconds` is present but not an integer: the server returns 400.
-    pub timeout_seconds_invalid: bool,
-    pub limit: LimitParameter,
+    pub(crate) timeout_seconds_invalid: bool,
+    pub(crate) limit: LimitParameter,
     /// `continue`, not decoded.
-    pub continue_token: Cow<'a, str>,
+    pub(crate) continue_token: Cow<'a, str>,
     /// `sendInitialEvents`, parsed like `watch`; `None` if absent.
-    pub send_initial_events: Option<bool>,
+    pub(crate) send_initial_events: Option<bool>,
     /// `timeout`, not parsed: the deadline of a request that is not a watch. `timeout` is not a list option.
-    pub timeout: Option<Cow<'a, str>>,
+    pub(crate) timeout: Option<Cow<'a, str>>,
     /// The query has `dryRun=All`: the server checks a write but does not store it.
-    pub dry_run: bool,
+    pub(crate) dry_run: bool,
     /// The first [`MAX_UNKNOWN_KEYS`] keys that the server silently ignores, in query order.
-    pub unknown_keys: Vec<Cow<'a, str>>,
+    pub(crate) unknown_keys: Vec<Cow<'a, str>>,
 }
 
 /// The value of `limit=`.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub enum LimitParameter {
+pub(crate) enum LimitParameter {
     /// The query has no `limit`.
     #[default]
     Absent,
@@ -122,7 +122,7 @@ impl<'a> ListOptions<'a> {
     /// Whether the server can decode the query. If not, it returns 400, and resolves the request from its path and
     /// `watch` only.
     #[must_use]
-    pub fn is_decodable(&self) -> bool {
+    pub(crate) fn is_decodable(&self) -> bool {
         self.limit != LimitParameter::Invalid
             && !self.timeout_seconds_invalid
             && (self.label_selector.is_empty() || label_selector_is_valid(&self.label_selector))
@@ -162,7 +162,7 @@ fn truthy(value: &str) -> bool {
 
 /// Whether the server reads this query key for any request.
 #[must_use]
-pub fn is_known_key(key: &str) -> bool {
+pub(crate) fn is_known_key(key: &str) -> bool {
     index_of(key).is_some() || OTHER_KNOWN_KEYS.contains(&key) || key == "timeout"
 }
 
@@ -171,7 +171,7 @@ pub fn is_known_key(key: &str) -> bool {
 /// The ignored key may differ in case and have one typo (`limits`). In words of 8 letters and more it may have two
 /// typos (`filedSelector`, `resourceversoin`).
 #[must_use]
-pub fn similar_list_option(unknown: &str) -> Option<&'static str> {
+pub(crate) fn similar_list_option(unknown: &str) -> Option<&'static str> {
     LIST_OPTION_KEYS.into_iter().find(|option| unknown.eq_ignore_ascii_case(option)).or_else(|| {
         LIST_OPTION_KEYS.into_iter().find(|option| {
             // Two typos can turn a short word into another word.

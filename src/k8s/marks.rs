@@ -27,7 +27,7 @@ pub enum Mark {
 
 impl Mark {
     /// All marks in bit order.
-    pub const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::LatencyAnnotation,
         Self::DecodeAnnotation,
         Self::QueueAnnotation,
@@ -46,16 +46,16 @@ impl Mark {
 
 /// A set of marks, as a bit set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Marks(u16);
+pub(crate) struct Marks(u16);
 
 impl Marks {
-    pub fn set(&mut self, mark: Mark) {
+    pub(crate) fn set(&mut self, mark: Mark) {
         self.0 |= 1 << mark as u16;
     }
 
     /// Adds a mark if `is_there` is true.
     #[must_use]
-    pub fn with(mut self, mark: Mark, is_there: bool) -> Self {
+    pub(crate) fn with(mut self, mark: Mark, is_there: bool) -> Self {
         if is_there {
             self.set(mark);
         }
@@ -63,16 +63,16 @@ impl Marks {
     }
 
     #[must_use]
-    pub fn has(self, mark: Mark) -> bool {
+    pub(crate) fn has(self, mark: Mark) -> bool {
         self.0 & 1 << mark as u16 != 0
     }
 
     #[must_use]
-    pub fn is_empty(self) -> bool {
+    pub(crate) fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    pub fn iter(self) -> impl Iterator<Item = Mark> {
+    pub(crate) fn iter(self) -> impl Iterator<Item = Mark> {
         Mark::ALL.into_iter().filter(move |mark| self.has(*mark))
     }
 }

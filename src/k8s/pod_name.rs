@@ -15,7 +15,7 @@ fn is_generated(text: &str) -> bool {
 /// Source: k8s.io/apiserver `pkg/storage/names/generate.go` (five generated characters), kubernetes
 /// `pkg/controller/controller_utils.go:ComputeHash` (up to ten), `pkg/controller/statefulset/stateful_set_utils.go`.
 #[must_use]
-pub fn workload(pod: &str) -> &str {
+pub(crate) fn workload(pod: &str) -> &str {
     let Some((rest, last)) = pod.rsplit_once('-') else { return pod };
     if is_ordinal(last) {
         return rest;
@@ -44,7 +44,7 @@ fn is_random(text: &str) -> bool {
 
 /// Returns the name of a pod's `ReplicaSet`, if the pod's name looks like that of a Deployment.
 #[must_use]
-pub fn replica_set(pod: &str) -> Option<&str> {
+pub(crate) fn replica_set(pod: &str) -> Option<&str> {
     let (set, last) = pod.rsplit_once('-')?;
     let (_, hash) = set.rsplit_once('-')?;
     let is_hash = (6..=10).contains(&hash.len()) && is_generated(hash);
@@ -62,20 +62,20 @@ fn is_scheduled_time(text: &str) -> bool {
 
 /// Whether the pod's name looks like that of a `CronJob`: it ends with a scheduled time and a generated suffix.
 #[must_use]
-pub fn is_cron_job_pod(pod: &str) -> bool {
+pub(crate) fn is_cron_job_pod(pod: &str) -> bool {
     let Some((job, last)) = pod.rsplit_once('-') else { return false };
     is_random(last) && job.rsplit_once('-').is_some_and(|(_, time)| is_scheduled_time(time))
 }
 
 /// Whether the pod's name looks like that of a Deployment or `StatefulSet`. Their controllers replace pods that end.
 #[must_use]
-pub fn is_replaced(pod: &str) -> bool {
+pub(crate) fn is_replaced(pod: &str) -> bool {
     replica_set(pod).is_some() || pod.rsplit_once('-').is_some_and(|(_, last)| is_ordinal(last))
 }
 
 /// Whether the pod can belong to a Job. The names of `DaemonSet` pods look the same.
 #[must_use]
-pub fn may_be_job_pod(pod: &str) -> bool {
+pub(crate) fn may_be_job_pod(pod: &str) -> bool {
     !is_replaced(pod) && pod.rsplit_once('-').is_some_and(|(_, last)| is_random(last))
 }
 

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use super::go_url::split;
 use super::list_options::ListOptions;
 use super::selector::field_terms;
-pub use super::verb::{Method, Verb};
+pub use super::verb::Method;
+pub use super::verb::Verb;
 
 /// Which objects of a resource the path names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -21,7 +22,7 @@ pub enum Scope {
 impl Scope {
     /// `cluster`, `namespace` or `object`.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Cluster => "cluster",
             Self::Namespace => "namespace",
@@ -36,7 +37,7 @@ pub struct ResourcePath<'p> {
     /// The API group; empty for the core group.
     pub group: &'p str,
     /// The API version, such as `v1`.
-    pub version: &'p str,
+    pub(crate) version: &'p str,
     /// The namespace in the path, or empty.
     pub namespace: &'p str,
     /// The resource, such as `pods`.
@@ -44,9 +45,9 @@ pub struct ResourcePath<'p> {
     /// The subresource, or empty.
     pub subresource: &'p str,
     /// The object's name in the path, or empty.
-    pub name: &'p str,
+    pub(crate) name: &'p str,
     /// The path has the deprecated `/watch/` prefix.
-    pub watch_prefix: bool,
+    pub(crate) watch_prefix: bool,
 }
 
 /// A resolved request.
@@ -148,7 +149,7 @@ impl<'p> RequestInfo<'p> {
 
     /// Returns the scope, or `None` without a resource. A LIST of one name still has the scope of its collection.
     #[must_use]
-    pub fn scope(&self) -> Option<Scope> {
+    pub(crate) fn scope(&self) -> Option<Scope> {
         self.resource.as_ref().map(|resource| {
             if !resource.name.is_empty() {
                 Scope::Object

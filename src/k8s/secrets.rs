@@ -11,7 +11,7 @@ use super::text::prefix;
 mod percent;
 
 /// The character that replaces a masked value.
-pub const MASK: char = '…';
+pub(crate) const MASK: char = '…';
 
 /// A parameter is secret if its key contains one of these words. The comparison uses only the letters and digits of the
 /// key, in lower case.
@@ -60,7 +60,7 @@ const MAX_NESTED: usize = 3;
 
 /// Whether a text may hold a secret. This is a fast check of its bytes; it can return true without a secret.
 #[must_use]
-pub fn may_hold(text: &str) -> bool {
+pub(crate) fn may_hold(text: &str) -> bool {
     text.bytes().any(|byte| matches!(byte, b'@' | b'J' | b'?' | b'&' | b';'))
         || text.contains("://")
         || is_encoded(text)
@@ -80,7 +80,7 @@ pub fn masked_target(target: &str) -> Cow<'_, str> {
 
 /// Masks the secret in one query parameter, `key=value` or only a key.
 #[must_use]
-pub fn masked_parameter(parameter: &str) -> String {
+pub(crate) fn masked_parameter(parameter: &str) -> String {
     masked_target(&format!("?{parameter}"))[1..].to_owned()
 }
 

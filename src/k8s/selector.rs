@@ -6,7 +6,7 @@ use std::borrow::Cow;
 ///
 /// Source: k8s.io/apimachinery `pkg/labels/selector.go`: `Lexer`, `Parser`, `NewRequirement`.
 #[must_use]
-pub fn label_selector_is_valid(text: &str) -> bool {
+pub(crate) fn label_selector_is_valid(text: &str) -> bool {
     let mut parser = LabelParser { lexer: Lexer { rest: text }, ahead: None };
     parser.requirements().is_some()
 }
@@ -220,18 +220,18 @@ fn is_dns_subdomain(text: &str) -> bool {
 
 /// One term of a field selector.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FieldTerm<'a> {
+pub(crate) struct FieldTerm<'a> {
     /// The field's label, such as `metadata.name`.
-    pub label: &'a str,
+    pub(crate) label: &'a str,
     /// The value, if the operator is `=` or `==`; `None` for `!=`.
-    pub equals: Option<Cow<'a, str>>,
+    pub(crate) equals: Option<Cow<'a, str>>,
 }
 
 /// Returns the terms of a field selector, or `None` where `fields.ParseSelector` fails.
 ///
 /// Source: k8s.io/apimachinery `pkg/fields/selector.go`: `splitTerms`, `splitTerm`, `UnescapeValue`.
 #[must_use]
-pub fn field_terms(text: &str) -> Option<impl Iterator<Item = FieldTerm<'_>> + Clone> {
+pub(crate) fn field_terms(text: &str) -> Option<impl Iterator<Item = FieldTerm<'_>> + Clone> {
     // Each iteration parses the terms again. They are not stored, because a client can send millions of them.
     let terms = split_terms(text).filter(|term| !term.is_empty()).map(field_term);
     terms.clone().all(|term| term.is_some()).then(|| terms.flatten())

@@ -18,7 +18,7 @@ pub fn parse_micros(text: &str) -> Option<i64> {
 /// Like [`parse_micros`], but also accepts a zone without a colon (`+0100`, from zap and journald). A timestamp
 /// without a zone is UTC.
 #[must_use]
-pub fn parse_any_zone(text: &str) -> Option<i64> {
+pub(crate) fn parse_any_zone(text: &str) -> Option<i64> {
     parse_micros(text)
         .or_else(|| {
             DateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%.f%z").ok().map(|t| t.timestamp_micros())
@@ -38,7 +38,7 @@ pub fn format_micros(micros: i64) -> String {
 
 /// Like [`format_micros`], but passes the text to `show`. This avoids an allocation. A report formats tens of
 /// thousands of timestamps.
-pub fn with_micros<T>(micros: i64, show: impl FnOnce(&str) -> T) -> T {
+pub(crate) fn with_micros<T>(micros: i64, show: impl FnOnce(&str) -> T) -> T {
     let by_chrono = || {
         let at = DateTime::from_timestamp_micros(micros);
         at.map_or_else(|| "?".to_owned(), |at| at.to_rfc3339_opts(chrono::SecondsFormat::Micros, true))
@@ -78,14 +78,14 @@ fn micro_time_text(micros: i64) -> Option<[u8; LENGTH]> {
 }
 
 /// The range of RFC 3339 timestamps in UTC, in microseconds since 1970. Differences of two such values fit in `i64`.
-pub const YEARS_0_TO_9999: RangeInclusive<i64> = -62_167_219_200_000_000..=253_402_300_799_999_999;
+pub(crate) const YEARS_0_TO_9999: RangeInclusive<i64> = -62_167_219_200_000_000..=253_402_300_799_999_999;
 
 /// One day in microseconds.
 const DAY: i64 = 86_400_000_000;
 
 /// Formats a timestamp for people, to the second: `2026-11-20 20:36:00 UTC`. Returns `?` outside of chrono's range.
 #[must_use]
-pub fn format_second(micros: i64) -> String {
+pub(crate) fn format_second(micros: i64) -> String {
     DateTime::from_timestamp_micros(micros)
         .map_or_else(|| "?".to_owned(), |t| t.format("%Y-%m-%d %H:%M:%S UTC").to_string())
 }
@@ -93,12 +93,12 @@ pub fn format_second(micros: i64) -> String {
 /// Formats the minute of a timestamp as RFC 3339 in UTC: `2026-11-20T20:36:00Z`. Returns `?` outside of chrono's
 /// range.
 #[must_use]
-pub fn format_minute(micros: i64) -> String {
+pub(crate) fn format_minute(micros: i64) -> String {
     with_minute(micros, str::to_owned)
 }
 
 /// Like [`format_minute`], but passes the text to `show`. This avoids an allocation.
-pub fn with_minute<T>(micros: i64, show: impl FnOnce(&str) -> T) -> T {
+pub(crate) fn with_minute<T>(micros: i64, show: impl FnOnce(&str) -> T) -> T {
     let start = micros.div_euclid(60_000_000) * 60;
     let by_chrono = || {
         let at = DateTime::from_timestamp(start, 0);
@@ -116,7 +116,7 @@ pub fn with_minute<T>(micros: i64, show: impl FnOnce(&str) -> T) -> T {
 
 /// Parses timestamps as [`parse_micros`] does. It is faster if a timestamp is in the same minute as the one before.
 #[derive(Debug, Clone)]
-pub struct RecentMinute {
+pub(crate) struct RecentMinute {
     /// The text of the last minute, such as `2026-01-01T00:00:`.
     text: [u8; MINUTE_LENGTH],
     /// The start of that minute, in microseconds since 1970.
@@ -137,7 +137,7 @@ impl Default for RecentMinute {
 impl RecentMinute {
     /// Returns the same result as the function [`parse_micros`].
     #[must_use]
-    pub fn parse_micros(&mut self, text: &str) -> Option<i64> {
+    pub(crate) fn parse_micros(&mut self, text: &str) -> Option<i64> {
         if let Some(([minute @ .., s0, s1, b'.', f0, f1, f2, f3, f4, f5, b'Z'], [])) =
             text.as_bytes().split_first_chunk::<LENGTH>()
             && *minute == self.text
@@ -202,14 +202,14 @@ fn micro_time(b: &[u8]) -> Option<i64> {
 /// Converts a UTC day, and the microseconds since its midnight, into microseconds since 1970. Returns `None` if the
 /// day does not exist.
 #[must_use]
-pub fn civil_micros(year: i32, month: u8, day: u8, of_day: i64) -> Option<i64> {
+pub(crate) fn civil_micros(year: i32, month: u8, day: u8, of_day: i64) -> Option<i64> {
     let day = NaiveDate::from_ymd_opt(year, u32::from(month), u32::from(day))?;
     day.and_time(NaiveTime::MIN).and_utc().timestamp_micros().checked_add(of_day)
 }
 
 /// Returns the year of a timestamp in UTC.
 #[must_use]
-pub fn year_of(micros: i64) -> Option<i32> {
+pub(crate) fn year_of(micros: i64) -> Option<i32> {
     DateTime::from_timestamp_micros(micros).map(|at| at.year())
 }
 

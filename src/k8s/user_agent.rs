@@ -78,7 +78,7 @@ impl<'a> AgentProduct<'a> {
 
 /// Whether a product is the default name of a library or build tool. Such a name does not identify the client.
 #[must_use]
-pub fn is_default_name(product: &str) -> bool {
+pub(crate) fn is_default_name(product: &str) -> bool {
     const DEFAULTS: [&str; 17] = [
         AgentProduct::ABSENT,
         AgentProduct::UNNAMED,

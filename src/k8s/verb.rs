@@ -24,7 +24,7 @@ pub enum Verb {
 
 impl Verb {
     /// All verbs in declaration order.
-    pub const ALL: [Self; 15] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::Get,
         Self::List,
         Self::Watch,
@@ -66,7 +66,7 @@ impl Verb {
 
     /// Parses a verb of an audit event. An unknown verb is [`Verb::Other`].
     #[must_use]
-    pub fn from_audit(text: &str) -> Self {
+    pub(crate) fn from_audit(text: &str) -> Self {
         match text {
             "get" => Self::Get,
             "list" => Self::List,
@@ -88,7 +88,7 @@ impl Verb {
 
     /// Returns the HTTP method for a logged verb. An audit log does not distinguish HEAD from GET.
     #[must_use]
-    pub fn method(self) -> Method {
+    pub(crate) fn method(self) -> Method {
         match self {
             Self::Get | Self::List | Self::Watch | Self::Proxy => Method::Get,
             Self::Head => Method::Head,

@@ -88,7 +88,7 @@ impl EtcdVersion {
     /// Source: k8s.io/apiserver `pkg/storage/feature/feature_support_checker.go`,
     /// `endpointSupportsRequestWatchProgress`: 3.4.31 and later patches, 3.5.13 and later.
     #[must_use]
-    pub fn supports_request_watch_progress(self) -> bool {
+    pub(crate) fn supports_request_watch_progress(self) -> bool {
         let patch = self.patch.unwrap_or(u16::MAX);
         match (self.major, self.minor) {
             (3, 4) => patch >= 31,

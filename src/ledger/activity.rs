@@ -8,7 +8,7 @@ use super::Merge;
 const MAX_WORDS: usize = 1 << 16;
 
 #[derive(Debug, Clone, Default)]
-pub struct Activity {
+pub(crate) struct Activity {
     /// Key: minutes since 1970, divided by 64. Value: one bit for each minute with events. Above [`MAX_WORDS`], the
     /// latest words are dropped.
     words: BTreeMap<u32, u64>,
@@ -19,15 +19,15 @@ pub struct Activity {
 
 /// A period without events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Gap {
+pub(crate) struct Gap {
     /// The first minute of the gap, in microseconds since 1970.
-    pub from: i64,
-    pub minutes: u64,
+    pub(crate) from: i64,
+    pub(crate) minutes: u64,
 }
 
 impl Activity {
     /// Records an event at `micros`, in microseconds since 1970.
-    pub fn note(&mut self, micros: i64) {
+    pub(crate) fn note(&mut self, micros: i64) {
         let minute = u32::try_from(micros.div_euclid(60_000_000)).unwrap_or(0);
         if self.last != Some(minute) {
             self.last = Some(minute);
@@ -51,7 +51,7 @@ impl Activity {
 
     /// The longest gap between two minutes with events. If several gaps are equally long, the first of them.
     #[must_use]
-    pub fn longest_gap(&self) -> Option<Gap> {
+    pub(crate) fn longest_gap(&self) -> Option<Gap> {
         let mut longest: Option<Gap> = None;
         let mut before: Option<u64> = None;
         for minute in self.minutes() {
@@ -69,16 +69,11 @@ impl Activity {
 
     /// Number of minutes from the first to the last minute with events.
     #[must_use]
-    pub fn span_minutes(&self) -> u64 {
+    pub(crate) fn span_minutes(&self) -> u64 {
         match (self.minutes().next(), self.minutes().last()) {
             (Some(first), Some(last)) => last - first + 1,
             _ => 0,
         }
-    }
-
-    #[must_use]
-    pub fn active_minutes(&self) -> u64 {
-        self.words.values().map(|bits| u64::from(bits.count_ones())).sum()
     }
 }
 
@@ -95,6 +90,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
+
+    fn active_minutes(activity: &Activity) -> u64 {
+        activity.words.values().map(|bits| u64::from(bits.count_ones())).sum()
+    }
 
     fn activity(minutes: &[u32]) -> Activity {
         let mut activity = Activity::default();
@@ -118,7 +117,7 @@ mod tests {
             merged.merge(activity(left));
             prop_assert_eq!(merged.longest_gap().map(|gap| gap.minutes), naive);
             prop_assert_eq!(activity(&minutes).longest_gap(), merged.longest_gap());
-            prop_assert_eq!(merged.active_minutes(), sorted.len() as u64);
+            prop_assert_eq!(active_minutes(&merged), sorted.len() as u64);
         }
     }
 

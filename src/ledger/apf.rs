@@ -15,13 +15,13 @@ const MAX_FLOWS: usize = 8;
 const MAX_NAME: usize = 253;
 
 #[derive(Debug, Clone)]
-pub struct Flows(BoundedMap<FlowKey, FlowLoad>);
+pub(crate) struct Flows(BoundedMap<FlowKey, FlowLoad>);
 
 /// A flow schema of API Priority and Fairness, with its priority level.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct FlowKey {
-    pub priority_level: CompactString,
-    pub flow_schema: CompactString,
+pub(crate) struct FlowKey {
+    pub(crate) priority_level: CompactString,
+    pub(crate) flow_schema: CompactString,
 }
 
 impl BoundedKey for FlowKey {}
@@ -40,17 +40,17 @@ impl Equivalent<FlowKey> for FlowRef<'_> {
 
 /// Sums over the requests of one flow schema.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct FlowLoad {
-    pub requests: u64,
+pub(crate) struct FlowLoad {
+    pub(crate) requests: u64,
     /// The sum of seats over the requests. A request can occupy different numbers of seats during and after its
     /// execution. The larger number counts.
-    pub seats: u64,
+    pub(crate) seats: u64,
     /// The largest number of seats of one request.
-    pub max_seats: u64,
+    pub(crate) max_seats: u64,
     /// Sum of execution times, in microseconds.
-    pub execution_micros: u64,
+    pub(crate) execution_micros: u64,
     /// Sum of delays before execution, in microseconds. Requests spend most of this time in queues.
-    pub queued_micros: u64,
+    pub(crate) queued_micros: u64,
 }
 
 impl Default for Flows {
@@ -60,7 +60,7 @@ impl Default for Flows {
 }
 
 impl Flows {
-    pub fn record(&mut self, apf: &Apf<'_>) {
+    pub(crate) fn record(&mut self, apf: &Apf<'_>) {
         let key = FlowRef {
             priority_level: prefix(&apf.priority_level, MAX_NAME),
             flow_schema: prefix(&apf.flow_schema, MAX_NAME),
@@ -81,13 +81,13 @@ impl Flows {
     }
 
     #[must_use]
-    pub fn queued_micros(&self) -> u64 {
+    pub(crate) fn queued_micros(&self) -> u64 {
         self.0.values().map(|load| load.queued_micros).fold(0, u64::saturating_add)
     }
 
     /// Returns the loads sorted by key. The last load has no key: it sums the load of all keys beyond `MAX_FLOWS`.
     #[must_use]
-    pub fn into_sorted(self) -> Vec<(Option<FlowKey>, FlowLoad)> {
+    pub(crate) fn into_sorted(self) -> Vec<(Option<FlowKey>, FlowLoad)> {
         let (mut flows, overflow) = self.0.into_parts();
         flows.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         let overflow = overflow.map(|overflow| (None, overflow));

@@ -11,7 +11,7 @@ use crate::requests::{Request, RowKey};
 
 /// The events of requests whose row keys differ only in the response class.
 #[derive(Debug, Default)]
-pub struct EventsBeforeEnd {
+pub(crate) struct EventsBeforeEnd {
     events: u64,
     received: u64,
     /// True if a request with this key ended. This is known if the request's RequestReceived event was paired with a

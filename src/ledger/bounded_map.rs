@@ -34,7 +34,7 @@ impl<A: Eq, B: Eq, C: Eq> BoundedKey for (A, B, C) {}
 impl<A: Eq, B: Eq, C: Eq, D: Eq> BoundedKey for (A, B, C, D) {}
 
 /// The maximum number of overflow keys.
-pub const MAX_OVERFLOW_KEYS: usize = 128;
+pub(crate) const MAX_OVERFLOW_KEYS: usize = 128;
 
 #[derive(Debug, Clone)]
 struct Slot<K, V> {
@@ -65,12 +65,12 @@ pub struct BoundedMap<K, V> {
 
 /// The index of a key's slot. It is valid until the next insertion or eviction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SlotIndex(usize);
+pub(crate) struct SlotIndex(usize);
 
 impl<K: BoundedKey, V: Default + Merge> BoundedMap<K, V> {
     /// Creates a map that keeps at most `bound` keys. `bound` must not be 0.
     #[must_use]
-    pub fn new(bound: usize) -> Self {
+    pub(crate) fn new(bound: usize) -> Self {
         Self {
             table: HashTable::new(),
             bound,
@@ -83,7 +83,7 @@ impl<K: BoundedKey, V: Default + Merge> BoundedMap<K, V> {
 
     /// Returns the value of a key with this hash, or the overflow value if the key is evicted. `rank` must depend on
     /// the key only. Keys with a lower rank are kept before all keys with a higher rank.
-    pub fn entry_with_hash<Q>(
+    pub(crate) fn entry_with_hash<Q>(
         &mut self,
         hash: u64,
         key: &Q,
@@ -98,7 +98,7 @@ impl<K: BoundedKey, V: Default + Merge> BoundedMap<K, V> {
     }
 
     /// Returns the slot of a key, and inserts the key if it is missing. Returns `None` if the key is evicted.
-    pub fn find_or_insert<Q>(
+    pub(crate) fn find_or_insert<Q>(
         &mut self,
         hash: u64,
         key: &Q,
@@ -134,14 +134,18 @@ impl<K: BoundedKey, V: Default + Merge> BoundedMap<K, V> {
     ///
     /// # Panics
     /// If the key was evicted after the index was found.
-    pub fn value_at(&mut self, index: Option<SlotIndex>) -> &mut V {
+    pub(crate) fn value_at(&mut self, index: Option<SlotIndex>) -> &mut V {
         let Some(SlotIndex(at)) = index else { return self.overflow.get_or_insert_default() };
         &mut self.table.get_bucket_mut(at).expect("no eviction since the index was found").value
     }
 
     /// Returns the value in a slot, like [`BoundedMap::value_at`]. If `index` is `None`, returns the value of the
     /// key's overflow key.
-    pub fn value_at_or_overflow(&mut self, index: Option<SlotIndex>, key: impl FnOnce() -> K) -> &mut V {
+    pub(crate) fn value_at_or_overflow(
+        &mut self,
+        index: Option<SlotIndex>,
+        key: impl FnOnce() -> K,
+    ) -> &mut V {
         if index.is_some() {
             return self.value_at(index);
         }
@@ -247,13 +251,13 @@ impl<K: BoundedKey, V: Default + Merge> BoundedMap<K, V> {
     }
 
     /// Iterates over the kept keys and the overflow keys with their values, in no order.
-    pub fn entries(&mut self) -> impl Iterator<Item = (&K, &V)> {
+    pub(crate) fn entries(&mut self) -> impl Iterator<Item = (&K, &V)> {
         self.evict();
         self.slots().map(|slot| (&slot.key, &slot.value))
     }
 
     /// Like [`BoundedMap::entries`], with mutable values.
-    pub fn entries_mut(&mut self) -> impl Iterator<Item = (&K, &mut V)> {
+    pub(crate) fn entries_mut(&mut self) -> impl Iterator<Item = (&K, &mut V)> {
         self.evict();
         let merged = self.by_overflow_key.iter_mut().flat_map(|map| map.table.iter_mut());
         self.table.iter_mut().chain(merged).map(|slot| (&slot.key, &mut slot.value))
@@ -282,16 +286,11 @@ impl<K: BoundedKey, V: Default + Merge> BoundedMap<K, V> {
     pub fn len(&self) -> usize {
         self.table.len()
     }
-
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.table.is_empty() && self.by_overflow_key.is_none() && self.overflow.is_none()
-    }
 }
 
 impl<K: Hash + BoundedKey, V: Default + Merge> BoundedMap<K, V> {
     /// Like [`BoundedMap::entry_with_hash`], but hashes the key with [`stable_hash`].
-    pub fn entry<Q>(&mut self, key: &Q, rank: u8, owned: impl FnOnce() -> K) -> &mut V
+    pub(crate) fn entry<Q>(&mut self, key: &Q, rank: u8, owned: impl FnOnce() -> K) -> &mut V
     where
         Q: Hash + Equivalent<K> + ?Sized,
     {

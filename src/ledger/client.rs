@@ -24,11 +24,11 @@ const MAX_AGENT: usize = 160;
 pub struct ClientKey {
     pub kind: Kind,
     /// The user that the requests act as.
-    pub identity: Box<str>,
+    pub(crate) identity: Box<str>,
     /// The user that authenticated, if the request impersonates another one.
-    pub impersonator: Option<Box<str>>,
+    pub(crate) impersonator: Option<Box<str>>,
     /// The class of the source address; `None` if the log names the user.
-    pub address: Option<AddressClass>,
+    pub(crate) address: Option<AddressClass>,
 }
 
 /// The rank of a client's key; see [`BoundedMap`]. Anyone can invent a user agent. So clients without a user never
@@ -65,11 +65,11 @@ pub struct Client {
     /// The products in the client's user agents.
     pub products: BoundedMap<Box<str>, ClientProduct>,
     /// The nodes that the client's tokens name. For a kubelet, this is its own node.
-    pub nodes: DistinctSet,
+    pub(crate) nodes: DistinctSet,
     /// The pods that the client's tokens name.
-    pub pods: DistinctSet,
+    pub(crate) pods: DistinctSet,
     /// The workloads of these pods, inferred from the pods' names.
-    pub workloads: DistinctSet,
+    pub(crate) workloads: DistinctSet,
     /// The namespaces in which the client works. `namespace_of` finds them in the client's requests.
     pub namespaces: DistinctSet,
     /// The hashes of all pairs of product and row key. The number of these hashes does not depend on the order of the
@@ -125,12 +125,12 @@ impl Merge for Client {
 #[derive(Debug)]
 pub struct ClientProduct {
     /// An example of a user agent: the first one in byte order.
-    pub example: Box<str>,
+    pub(crate) example: Box<str>,
     /// The hash of the last user agent. The next request usually has the same user agent.
     last_agent: u64,
-    pub rows: BoundedMap<RowKey, SharedRow>,
+    pub(crate) rows: BoundedMap<RowKey, SharedRow>,
     /// Events before the end of their request. Their row keys have no response class.
-    pub begun: BoundedMap<RowKey, SharedRow<EventsBeforeEnd>>,
+    pub(crate) begun: BoundedMap<RowKey, SharedRow<EventsBeforeEnd>>,
 }
 
 impl Default for ClientProduct {

@@ -19,7 +19,7 @@ pub const MAX_CLIENTS: usize = 20_000;
 
 /// The maximum number of rows of all clients, including keys of [`EventsBeforeEnd`] that have no row. Each row or key
 /// takes up to 3 KB.
-pub const MAX_ROWS: usize = 80_000;
+pub(crate) const MAX_ROWS: usize = 80_000;
 
 #[derive(Debug)]
 pub struct Clients {
@@ -61,18 +61,18 @@ impl Default for Clients {
 impl Clients {
     /// Keeps at most `bound` clients.
     #[must_use]
-    pub fn new(bound: usize) -> Self {
+    pub(crate) fn new(bound: usize) -> Self {
         Self { by_key: BoundedMap::new(bound), added: 0, max_rows: MAX_ROWS, names: Arc::default() }
     }
 
     #[must_use]
-    pub fn with_max_rows(self, max_rows: usize) -> Self {
+    pub(crate) fn with_max_rows(self, max_rows: usize) -> Self {
         Self { max_rows, ..self }
     }
 
     /// `names` are the names in the server's configuration.
     #[must_use]
-    pub fn with_names(self, names: Arc<ConfiguredNames>) -> Self {
+    pub(crate) fn with_names(self, names: Arc<ConfiguredNames>) -> Self {
         Self { names, ..self }
     }
 
@@ -144,7 +144,7 @@ impl Clients {
 
     /// Records a duplicate of a counted event. The duplicate does not count, but it may become an exemplar. Otherwise
     /// the exemplars would depend on which of the duplicates came first.
-    pub fn observe_duplicate(&mut self, request: &Request<'_>) {
+    pub(crate) fn observe_duplicate(&mut self, request: &Request<'_>) {
         if request.is_before_end() {
             self.begin(request, RowHash::before_end(request), |begun| begun.show(request));
             return;
@@ -219,7 +219,7 @@ impl Clients {
     }
 
     /// Adds the facts that other logs contain about requests of these rows.
-    pub fn add(&mut self, mut additions: Additions) {
+    pub(crate) fn add(&mut self, mut additions: Additions) {
         if additions.is_empty() {
             return;
         }
@@ -242,7 +242,7 @@ impl Clients {
     }
 
     /// Calls `show` for each row that has a row key, in no order.
-    pub fn each_row(&mut self, mut show: impl FnMut(&RowKey, &Row)) {
+    pub(crate) fn each_row(&mut self, mut show: impl FnMut(&RowKey, &Row)) {
         for client in self.each_client() {
             for product in client.products.values_mut() {
                 for (row_key, row) in product.rows.entries_mut() {
@@ -253,7 +253,7 @@ impl Clients {
     }
 
     /// Calls `show` for each row key with the number of its RequestReceived events, in no order.
-    pub fn each_received(&mut self, mut show: impl FnMut(&RowKey, u64)) {
+    pub(crate) fn each_received(&mut self, mut show: impl FnMut(&RowKey, u64)) {
         for client in self.each_client() {
             for product in client.products.values_mut() {
                 for (row_key, begun) in product.begun.entries_mut() {

@@ -14,7 +14,7 @@ const NAMESPACES: usize = 1 << 11;
 
 /// Counts requests into the shared ledger through cached handles.
 #[derive(Debug)]
-pub struct Counter<'c> {
+pub(crate) struct Counter<'c> {
     shared: &'c SharedLedger,
     /// The rows of recent requests, in slots chosen by row hash. A client needs 2^32 tries to make two of its own rows
     /// collide, and 2^64 tries to collide with another client's row.
@@ -31,7 +31,7 @@ pub struct Counter<'c> {
 
 impl<'c> Counter<'c> {
     #[must_use]
-    pub fn new(shared: &'c SharedLedger) -> Self {
+    pub(crate) fn new(shared: &'c SharedLedger) -> Self {
         Self {
             shared,
             rows: Vec::new(),
@@ -43,7 +43,7 @@ impl<'c> Counter<'c> {
     }
 
     /// Counts one event. Returns the hash of the request's row.
-    pub fn observe(&mut self, request: &Request<'_>) -> RowHash {
+    pub(crate) fn observe(&mut self, request: &Request<'_>) -> RowHash {
         if request.is_before_end() {
             self.begin(request, |begun| begun.add(request));
             return RowHash::new(request);
@@ -70,7 +70,7 @@ impl<'c> Counter<'c> {
     }
 
     /// Counts a RequestReceived event and a later event of the same request. Returns the hash of the request's row.
-    pub fn observe_with(&mut self, received: &Request<'_>, request: &Request<'_>) -> RowHash {
+    pub(crate) fn observe_with(&mut self, received: &Request<'_>, request: &Request<'_>) -> RowHash {
         self.begin(received, EventsBeforeEnd::add_of_ended);
         self.observe(request)
     }
@@ -104,17 +104,17 @@ impl<'c> Counter<'c> {
     }
 
     #[must_use]
-    pub fn into_namespaces(self) -> Namespaces {
+    pub(crate) fn into_namespaces(self) -> Namespaces {
         self.objects
     }
 
     /// Records a duplicate of a counted event. The duplicate does not count, but it may become an exemplar.
-    pub fn observe_duplicate(&self, request: &Request<'_>) {
+    pub(crate) fn observe_duplicate(&self, request: &Request<'_>) {
         self.shared.clients.observe_duplicate(request);
     }
 
     /// Adds the request to the history of its instance, for patterns over time.
-    pub fn follow(&self, request: &Request<'_>, row: RowHash) {
+    pub(crate) fn follow(&self, request: &Request<'_>, row: RowHash) {
         self.shared.histories.note(row, request);
     }
 

@@ -7,7 +7,7 @@ use crate::requests::Measured;
 
 /// The number of responses for each HTTP status.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Statuses {
+pub(crate) struct Statuses {
     /// One entry for each status, sorted by status. The upper 16 bits contain the status (0 for none), the lower 48
     /// bits the count. Most rows have one or two statuses, which need no allocation.
     packed: SmallVec<[u64; 2]>,
@@ -17,7 +17,7 @@ const STATUS_SHIFT: u32 = 48;
 const STATUS_COUNT: u64 = (1 << STATUS_SHIFT) - 1;
 
 impl Statuses {
-    pub fn record(&mut self, status: Option<u16>) {
+    pub(crate) fn record(&mut self, status: Option<u16>) {
         self.add(status.unwrap_or(0), 1);
     }
 
@@ -34,12 +34,12 @@ impl Statuses {
 
     /// The number of responses whose status `is_wanted` accepts.
     #[must_use]
-    pub fn count(&self, is_wanted: impl Fn(u16) -> bool) -> u64 {
+    pub(crate) fn count(&self, is_wanted: impl Fn(u16) -> bool) -> u64 {
         self.iter().filter(|(status, _)| is_wanted(*status)).map(|(_, count)| count).sum()
     }
 
     /// Iterates over the statuses (0 for none) in ascending order, each with its number of responses.
-    pub fn iter(&self) -> impl Iterator<Item = (u16, u64)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u16, u64)> {
         self.packed.iter().map(|packed| ((packed >> STATUS_SHIFT) as u16, packed & STATUS_COUNT))
     }
 }
@@ -55,12 +55,12 @@ impl Merge for Statuses {
 /// Requests for an API version that a later Kubernetes release removes. The server marks such requests with an
 /// annotation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Deprecated {
-    pub requests: u64,
+pub(crate) struct Deprecated {
+    pub(crate) requests: u64,
     /// The earliest release that removes one of these API versions, as major and minor.
-    pub removed_in: Option<(u8, u8)>,
+    pub(crate) removed_in: Option<(u8, u8)>,
     /// The costliest of these requests.
-    pub exemplars: Exemplars,
+    pub(crate) exemplars: Exemplars,
 }
 
 impl Merge for Deprecated {
@@ -74,27 +74,27 @@ impl Merge for Deprecated {
 /// The server's measurements of slow requests (annotations `apiserver.latency.k8s.io/*`). The server writes them only
 /// above 500 ms.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Observed {
+pub(crate) struct Observed {
     /// Measured requests for which the server did not call etcd.
-    pub without_etcd: u64,
+    pub(crate) without_etcd: u64,
     /// Measured requests for which the server called etcd, but decoded no objects for a LIST.
-    pub etcd_only: u64,
+    pub(crate) etcd_only: u64,
     /// Measured requests for which the server decoded objects from etcd for a LIST.
-    pub decoded: u64,
+    pub(crate) decoded: u64,
     /// Sum of time in calls to etcd, in microseconds.
-    pub etcd_micros: u64,
+    pub(crate) etcd_micros: u64,
     /// Sum of durations of measured requests, in microseconds.
-    pub total_micros: u64,
+    pub(crate) total_micros: u64,
     /// Sum of time in admission webhooks, in microseconds.
-    pub webhook_micros: u64,
+    pub(crate) webhook_micros: u64,
     /// Measured requests that spent at least half of their time in admission webhooks.
-    pub mostly_webhooks: u64,
+    pub(crate) mostly_webhooks: u64,
     /// Sum of time in queues of API Priority and Fairness, in microseconds.
-    pub queued_micros: u64,
+    pub(crate) queued_micros: u64,
 }
 
 impl Observed {
-    pub fn record(&mut self, measured: Measured) {
+    pub(crate) fn record(&mut self, measured: Measured) {
         match (measured.decoded, measured.etcd) {
             (true, _) => self.decoded += 1,
             (false, Some(_)) => self.etcd_only += 1,
@@ -108,7 +108,7 @@ impl Observed {
     }
 
     #[must_use]
-    pub fn measured(&self) -> u64 {
+    pub(crate) fn measured(&self) -> u64 {
         self.without_etcd + self.etcd_only + self.decoded
     }
 }
@@ -128,18 +128,18 @@ impl Merge for Observed {
 
 /// Objects in responses to LIST requests. Only traces of slow requests contain this number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Items {
+pub(crate) struct Items {
     /// Requests whose number of objects is known.
-    pub requests: u64,
+    pub(crate) requests: u64,
     /// The number of objects in the responses to these requests.
-    pub sum: u64,
+    pub(crate) sum: u64,
     /// The largest number of objects in one response.
-    pub max: u64,
+    pub(crate) max: u64,
 }
 
 impl Items {
     /// Adds one response that has `count` objects.
-    pub fn record(&mut self, count: u64) {
+    pub(crate) fn record(&mut self, count: u64) {
         self.merge(Self { requests: 1, sum: count, max: count });
     }
 }

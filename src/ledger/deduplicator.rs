@@ -13,12 +13,12 @@ use hashbrown::hash_table::Entry;
 use hashbrown::{HashMap, HashTable};
 use rustc_hash::FxBuildHasher;
 
-use super::sharded::{SHARDS, Sharded};
+use super::sharded::Sharded;
 
 /// How duplicates are detected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Dedup {
-    /// Compares each event with at most [`Deduplicator::WINDOW`] of the most recent events.
+    /// Compares each event with at most `SHARDS * PER_SHARD` of the most recent events.
     #[default]
     Auto,
     /// Compares nothing, with two exceptions. Some servers before 1.36 write a second access log line for a request.
@@ -176,25 +176,22 @@ fn ascending(events: HashTable<ShortHash>) -> Vec<ShortHash> {
 }
 
 /// An event's hash and its receive time in microseconds since 1970; 0 if unknown.
-pub type EventKey = (u64, i64);
+pub(crate) type EventKey = (u64, i64);
 
 impl Deduplicator {
-    /// The maximum number of recent events with which [`Dedup::Auto`] compares an event.
-    pub const WINDOW: usize = SHARDS * PER_SHARD;
-
     #[must_use]
-    pub fn new(dedup: Dedup) -> Self {
+    pub(crate) fn new(dedup: Dedup) -> Self {
         Self { bounded: dedup != Dedup::Exact, shards: Sharded::new(DedupShard::default) }
     }
 
     /// Records an event. Returns false for a duplicate.
-    pub fn insert(&self, (hash, at): EventKey) -> bool {
+    pub(crate) fn insert(&self, (hash, at): EventKey) -> bool {
         let [is_new] = self.insert_each([hash], at);
         is_new
     }
 
     /// Records events with the same receive time. Returns false for each duplicate.
-    pub fn insert_each<const N: usize>(&self, hashes: [u64; N], at: i64) -> [bool; N] {
+    pub(crate) fn insert_each<const N: usize>(&self, hashes: [u64; N], at: i64) -> [bool; N] {
         if at == 0 {
             return hashes.map(|hash| self.insert_into(undated(hash), [hash])).map(|[is_new]| is_new);
         }
@@ -207,12 +204,12 @@ impl Deduplicator {
 
     /// Records an event that can have any of several keys. Returns false if one of them is recorded already. Otherwise
     /// records the first key.
-    pub fn insert_one_of(&self, keys: [EventKey; 3]) -> bool {
+    pub(crate) fn insert_one_of(&self, keys: [EventKey; 3]) -> bool {
         let [own, others @ ..] = keys;
         !others.iter().any(|other| self.contains(*other)) && self.insert(own)
     }
 
-    pub fn forget(&self) {
+    pub(crate) fn forget(&self) {
         self.shards.lock_each().for_each(|mut shard| *shard = DedupShard::default());
     }
 
@@ -270,6 +267,7 @@ fn table_of(at: i64) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::sharded::SHARDS;
     use super::*;
 
     fn spread(n: u64) -> u64 {
@@ -336,16 +334,16 @@ mod tests {
     #[test]
     fn last_events_stay_in_the_window() {
         let (bounded, exact) = (Deduplicator::new(Dedup::Auto), Deduplicator::new(Dedup::Exact));
-        let many = 3 * Deduplicator::WINDOW as u64;
+        let many = (3 * SHARDS * PER_SHARD) as u64;
         let key = |n: u64| (spread(n), 1_000 * n.cast_signed());
         for n in 0..many {
             assert!(bounded.insert(key(n)) && exact.insert(key(n)));
         }
-        let window = Deduplicator::WINDOW as u64 * 9 / 10;
+        let window = (SHARDS * PER_SHARD) as u64 * 9 / 10;
         assert!((many - window..many).all(|n| !bounded.insert(key(n))));
         assert!(bounded.insert(key(0)) && !exact.insert(key(0)));
         let held: usize = bounded.shards.lock_each().map(|shard| shard.events).sum();
-        assert!(held <= Deduplicator::WINDOW);
+        assert!(held <= SHARDS * PER_SHARD);
     }
 
     #[test]

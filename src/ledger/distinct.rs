@@ -23,18 +23,18 @@ pub struct DistinctSet {
 
 impl DistinctSet {
     #[must_use]
-    pub fn new(bound: usize) -> Self {
+    pub(crate) fn new(bound: usize) -> Self {
         Self { hashes: HashTable::new(), bound, full: false, examples: BTreeSet::new() }
     }
 
     /// Adds a string. Returns whether the string is new. Also returns true for a string beyond `bound`, which the set
     /// does not count.
-    pub fn insert(&mut self, text: &str) -> bool {
+    pub(crate) fn insert(&mut self, text: &str) -> bool {
         self.insert_of(stable_hash(text), text)
     }
 
     /// Like [`DistinctSet::insert`], for a string with a known [`stable_hash`].
-    pub fn insert_of(&mut self, hash: u64, text: &str) -> bool {
+    pub(crate) fn insert_of(&mut self, hash: u64, text: &str) -> bool {
         let is_new = self.insert_hash(hash);
         if is_new {
             self.keep(prefix(text, MAX_TEXT));
@@ -43,7 +43,7 @@ impl DistinctSet {
     }
 
     /// Like [`DistinctSet::insert`], for a hash alone. Keeps no example.
-    pub fn insert_hash(&mut self, hash: u64) -> bool {
+    pub(crate) fn insert_hash(&mut self, hash: u64) -> bool {
         if self.hashes.find(hash, |own| *own == hash).is_some() {
             return false;
         }
@@ -64,7 +64,7 @@ impl DistinctSet {
     }
 
     /// The examples, in byte order.
-    pub fn examples(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn examples(&self) -> impl Iterator<Item = &str> {
         self.examples.iter().map(|text| &**text)
     }
 

@@ -14,7 +14,7 @@ const MAX_VERSIONS: usize = 1_024;
 pub struct EtcdVersions(BTreeSet<(EtcdVersion, u32)>);
 
 impl EtcdVersions {
-    pub fn note(&mut self, version: EtcdVersion, source: u32) {
+    pub(crate) fn note(&mut self, version: EtcdVersion, source: u32) {
         self.0.insert((version, source));
         if self.0.len() > MAX_VERSIONS {
             self.0.pop_last();
@@ -22,7 +22,7 @@ impl EtcdVersions {
     }
 
     /// Iterates over the versions, oldest first, each with its source.
-    pub fn iter(&self) -> impl Iterator<Item = (EtcdVersion, u32)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (EtcdVersion, u32)> {
         self.0.iter().copied()
     }
 }

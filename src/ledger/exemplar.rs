@@ -24,19 +24,19 @@ const MAX_AUDIT_ID: usize = 64;
 pub struct Exemplar {
     /// Duration in microseconds. `None` for a request without an end. Also `None` for a long-running request, because
     /// its duration is not a cost.
-    pub micros: Option<u64>,
+    pub(crate) micros: Option<u64>,
     /// The position of the request's event in the log.
-    pub place: SourcePosition,
+    pub(crate) place: SourcePosition,
     texts: Texts,
     /// Receive time, in microseconds since 1970.
-    pub received: Option<i64>,
-    pub status: Option<u16>,
+    pub(crate) received: Option<i64>,
+    pub(crate) status: Option<u16>,
 }
 
 impl Exemplar {
     /// Creates an exemplar of a request. Ignores the duration of a long-running request, because it is not a cost.
     #[must_use]
-    pub fn from_request(request: &Request<'_>) -> Self {
+    pub(crate) fn from_request(request: &Request<'_>) -> Self {
         let micros = if request.spec.long_running { None } else { request.micros };
         let Request { place, received, status, .. } = *request;
         Self { micros, place, texts: Texts::new(request.audit_id, request.uri), received, status }
@@ -50,13 +50,13 @@ impl Exemplar {
 
     /// The URI as recorded. It may contain a continue token. A URI that is too long is masked and cut.
     #[must_use]
-    pub fn uri(&self) -> &str {
+    pub(crate) fn uri(&self) -> &str {
         self.texts.uri()
     }
 
     /// The URI without secrets; see [`shown_uri`].
     #[must_use]
-    pub fn shown_uri(&self) -> Box<str> {
+    pub(crate) fn shown_uri(&self) -> Box<str> {
         if self.texts.is_shown { self.uri().into() } else { shown_uri(self.uri()) }
     }
 
@@ -93,7 +93,7 @@ pub struct Exemplars {
 impl Exemplars {
     /// Returns false only if the request is not one of the costliest. This cheap test avoids copies of texts.
     #[must_use]
-    pub fn wants(&self, micros: Option<u64>, received: Option<i64>, audit_id: &str) -> bool {
+    pub(crate) fn wants(&self, micros: Option<u64>, received: Option<i64>, audit_id: &str) -> bool {
         let Some(cutoff) = self.cutoff else { return true };
         match rank(micros, received).cmp(&cutoff) {
             Ordering::Less => true,
@@ -105,7 +105,7 @@ impl Exemplars {
     }
 
     /// Adds a request if it is one of the costliest.
-    pub fn show(&mut self, request: &Request<'_>) {
+    pub(crate) fn show(&mut self, request: &Request<'_>) {
         let micros = if request.spec.long_running { None } else { request.micros };
         if self.wants(micros, request.received, request.audit_id) {
             self.offer(Exemplar::from_request(request));
@@ -114,7 +114,7 @@ impl Exemplars {
 
     /// Adds an exemplar if it is one of the costliest. If several exemplars are duplicates of one request, the first
     /// one in the total order stays.
-    pub fn offer(&mut self, exemplar: Exemplar) {
+    pub(crate) fn offer(&mut self, exemplar: Exemplar) {
         if let Some(at) = self.costliest.iter().position(|own| own.is_copy(&exemplar)) {
             if self.costliest[at].order() <= exemplar.order() {
                 return;
@@ -132,7 +132,7 @@ impl Exemplars {
 
     /// The exemplars in descending order of cost.
     #[must_use]
-    pub fn as_slice(&self) -> &[Exemplar] {
+    pub(crate) fn as_slice(&self) -> &[Exemplar] {
         &self.costliest
     }
 }

@@ -24,7 +24,7 @@ pub struct Histogram {
 const LATEST: usize = 7;
 
 impl Histogram {
-    pub fn record(&mut self, micros: u64) {
+    pub(crate) fn record(&mut self, micros: u64) {
         self.latest[usize::from(self.held)] = bucket_of(micros);
         self.held += 1;
         if usize::from(self.held) == LATEST {
@@ -53,38 +53,38 @@ impl Histogram {
     }
 
     #[must_use]
-    pub fn into_buckets(mut self) -> Buckets {
+    pub(crate) fn into_buckets(mut self) -> Buckets {
         self.settle();
         self.buckets.shrink();
         Buckets(self.buckets)
     }
 
     #[must_use]
-    pub fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
     /// The sum of all durations, in microseconds.
     #[must_use]
-    pub fn sum(&self) -> u64 {
+    pub(crate) fn sum(&self) -> u64 {
         self.sum
     }
 
     /// The shortest duration, in microseconds. `None` if the histogram is empty.
     #[must_use]
-    pub fn min(&self) -> Option<u64> {
+    pub(crate) fn min(&self) -> Option<u64> {
         (self.count > 0).then_some(self.min)
     }
 
     /// The longest duration, in microseconds. `None` if the histogram is empty.
     #[must_use]
-    pub fn max(&self) -> Option<u64> {
+    pub(crate) fn max(&self) -> Option<u64> {
         (self.count > 0).then_some(self.max)
     }
 
     /// The upper end of the bucket that contains this percentile, or the maximum if that is smaller.
     #[must_use]
-    pub fn percentile(&self, percent: u64) -> Option<u64> {
+    pub(crate) fn percentile(&self, percent: u64) -> Option<u64> {
         let rank = (self.count * percent).div_ceil(100).max(1);
         let mut counted = 0;
         for (bucket, count) in self.settled().buckets.counts() {
@@ -105,18 +105,18 @@ impl Merge for Histogram {
 
 /// The counts of a histogram, by bucket.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Buckets(Packed);
+pub(crate) struct Buckets(Packed);
 
 impl Buckets {
     /// Iterates over the buckets in ascending order: the largest duration of each bucket, and its count.
-    pub fn upper_ends(&self) -> impl Iterator<Item = (u64, u64)> {
+    pub(crate) fn upper_ends(&self) -> impl Iterator<Item = (u64, u64)> {
         self.0.counts().into_iter().map(|(bucket, count)| (upper_end(bucket), count))
     }
 }
 
 impl Histogram {
     /// Like [`Merge::merge`], but does not consume `other`.
-    pub fn merge_from(&mut self, other: &Self) {
+    pub(crate) fn merge_from(&mut self, other: &Self) {
         if other.count == 0 {
             return;
         }

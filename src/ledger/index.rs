@@ -50,7 +50,7 @@ struct Place {
 /// Facts about a request that both the audit log and the access log contain. They distinguish requests with the same
 /// ID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct RequestResult {
+pub(crate) struct RequestResult {
     status: u16,
     /// 16 bits of the user agent's hash.
     agent: u16,
@@ -58,7 +58,7 @@ pub struct RequestResult {
 
 impl RequestResult {
     #[must_use]
-    pub fn from_request(request: &Request<'_>) -> Self {
+    pub(crate) fn from_request(request: &Request<'_>) -> Self {
         let [high, low, ..] = request.client.agent_hash.to_be_bytes();
         Self { status: request.status.unwrap_or(0), agent: u16::from_be_bytes([high, low]) }
     }
@@ -74,12 +74,12 @@ impl Index {
     /// Creates an index of the wanted requests of the audit log and the access log. If `all` is true, the index also
     /// contains all other requests of the audit log.
     #[must_use]
-    pub fn new(all: bool, wanted: impl Iterator<Item = u64>) -> Self {
+    pub(crate) fn new(all: bool, wanted: impl Iterator<Item = u64>) -> Self {
         Self { all, wanted: wanted.collect(), shards: Sharded::new(IndexShard::default) }
     }
 
     /// Records in which row a request was counted.
-    pub fn note(&self, request: u64, row: u64, result: RequestResult, is_access: bool) {
+    pub(crate) fn note(&self, request: u64, row: u64, result: RequestResult, is_access: bool) {
         let is_wanted = (self.all && !is_access) || self.wanted.contains(&request);
         if !is_wanted {
             return;
@@ -112,7 +112,7 @@ impl Index {
 
     /// Returns the row of a request in the audit log. If several requests have the same ID, returns the row whose
     /// result agrees best with `result`.
-    pub fn audited(&self, request: u64, result: RequestResult) -> Option<u64> {
+    pub(crate) fn audited(&self, request: u64, result: RequestResult) -> Option<u64> {
         let shard = self.shards.lock_for(request);
         let least = shard.requests.get(&request)?;
         let others = shard.repeated.get(&request).into_iter().flatten();
@@ -122,40 +122,40 @@ impl Index {
     }
 
     /// Returns the row of a request in either log.
-    pub fn row(&self, request: u64) -> Option<u64> {
+    pub(crate) fn row(&self, request: u64) -> Option<u64> {
         self.shards.lock_for(request).requests.get(&request).map(|place| place.row)
     }
 
     /// Whether requests may be missing because the index is full.
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.shards.lock_each().any(|shard| shard.requests.len() >= MAX_REQUESTS / SHARDS)
     }
 }
 
 /// Facts from other logs, by the row of the request.
 #[derive(Debug, Default)]
-pub struct Additions {
+pub(crate) struct Additions {
     rows: HashMap<u64, (Flows, Items), FxBuildHasher>,
 }
 
 impl Additions {
     /// Adds the API Priority and Fairness fields of a request to a row.
-    pub fn apf(&mut self, row: u64, apf: &Apf<'_>) {
+    pub(crate) fn apf(&mut self, row: u64, apf: &Apf<'_>) {
         self.rows.entry(row).or_default().0.record(apf);
     }
 
     /// Adds one response with `count` objects to a row.
-    pub fn items(&mut self, row: u64, count: u64) {
+    pub(crate) fn items(&mut self, row: u64, count: u64) {
         self.rows.entry(row).or_default().1.record(count);
     }
 
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
     /// Moves the facts about the row with this hash into `row`.
-    pub fn add_to_row(&mut self, hash: u64, row: &mut Row) {
+    pub(crate) fn add_to_row(&mut self, hash: u64, row: &mut Row) {
         if let Some((flows, items)) = self.rows.remove(&hash) {
             row.add_facts(flows, items);
         }

@@ -13,116 +13,122 @@ pub const MAX_POSITIONS: usize = 5;
 /// The position of a skipped record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SkipAt {
-    pub source: u32,
+    pub(crate) source: u32,
     /// The first line of the record, from 1.
-    pub line: u64,
+    pub(crate) line: u64,
 }
 
 /// A sequence of unreadable bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UnreadAt {
-    pub source: u32,
+    pub(crate) source: u32,
     /// Offset of the first byte in the decompressed stream.
-    pub offset: u64,
+    pub(crate) offset: u64,
     /// Line on which the record begins, from 1.
-    pub line: u64,
+    pub(crate) line: u64,
     /// The number of unreadable bytes.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
 }
 
 /// Counts over all sources. A record consists of entries. Each entry is an event, foreign or skipped.
 #[derive(Debug, Clone, Default)]
 pub struct InputCounts {
     /// Bytes after decompression.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// The number of unreadable bytes, and the positions of the first ones.
-    pub unread: (u64, BTreeSet<UnreadAt>),
+    pub(crate) unread: (u64, BTreeSet<UnreadAt>),
     pub lines: u64,
     /// Events by stage: RequestReceived, ResponseStarted, ResponseComplete, Panic. Requests in the access log count
     /// too.
-    pub events: [u64; 4],
+    pub(crate) events: [u64; 4],
     /// Requests in the access log. `events` includes them.
-    pub access_lines: u64,
+    pub(crate) access_lines: u64,
     /// Requests in the access log that have an audit ID.
-    pub access_ids: u64,
+    pub(crate) access_ids: u64,
     /// Requests in the access log that were neither filtered out nor duplicates.
-    pub access_counted: u64,
+    pub(crate) access_counted: u64,
     /// Receive times of the first and the last request in the access log, in microseconds since 1970.
-    pub access_span: Option<(i64, i64)>,
+    pub(crate) access_span: Option<(i64, i64)>,
     /// Requests in the access log whose time is unknown, because their lines have no year.
-    pub undated: u64,
+    pub(crate) undated: u64,
     /// Events that the server truncated because they exceeded its size limit.
-    pub truncated: u64,
+    pub(crate) truncated: u64,
     /// Events that a filter excluded.
-    pub filtered: u64,
+    pub(crate) filtered: u64,
     pub duplicates: u64,
     /// Duplicate access log lines: some servers write two for each request.
-    pub access_duplicates: u64,
+    pub(crate) access_duplicates: u64,
     /// Requests that are in both logs. They count as events of the audit log.
-    pub joined: u64,
+    pub(crate) joined: u64,
     /// Requests in the access log that cannot be matched with the audit log, because the input is a pipe. They are not
     /// counted.
-    pub not_joined: u64,
+    pub(crate) not_joined: u64,
     /// True if the index for matching both logs was full.
-    pub index_full: bool,
+    pub(crate) index_full: bool,
     /// Records that are not valid UTF-8. Their invalid bytes were replaced.
-    pub replaced_utf8: u64,
+    pub(crate) replaced_utf8: u64,
     /// Entries of other logs, by kind.
     pub foreign: BTreeMap<Foreign, u64>,
     /// Skipped entries by reason, with their first positions.
     pub skipped: BTreeMap<SkipReason, (u64, BTreeSet<SkipAt>)>,
     /// Damaged sources: the kind of damage, and the line at which the readable part ends.
-    pub damaged: BTreeMap<u32, (Damage, u64)>,
+    pub(crate) damaged: BTreeMap<u32, (Damage, u64)>,
     /// Counts by source.
-    pub sources: BTreeMap<u32, SourceCounts>,
+    pub(crate) sources: BTreeMap<u32, SourceCounts>,
     /// Receive times of the first and last event, in microseconds since 1970.
-    pub span: Option<(i64, i64)>,
-    pub activity: Activity,
+    pub(crate) span: Option<(i64, i64)>,
+    pub(crate) activity: Activity,
 }
 
 /// Counts of one source.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SourceCounts {
     /// Bytes after decompression.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// Unreadable bytes.
-    pub unread: u64,
-    pub lines: u64,
+    pub(crate) unread: u64,
+    pub(crate) lines: u64,
     /// Events; access log requests are included.
-    pub events: u64,
+    pub(crate) events: u64,
     /// Requests in the access log. `events` includes them.
-    pub access_lines: u64,
+    pub(crate) access_lines: u64,
     /// Entries of other logs, by kind.
-    pub foreign: BTreeMap<Foreign, u64>,
-    pub skipped: BTreeMap<SkipReason, u64>,
+    pub(crate) foreign: BTreeMap<Foreign, u64>,
+    pub(crate) skipped: BTreeMap<SkipReason, u64>,
     /// Events by the envelopes around them.
-    pub by_layers: BTreeMap<Layers, u64>,
+    pub(crate) by_layers: BTreeMap<Layers, u64>,
     /// How the source is split into records.
-    pub framing: &'static str,
+    pub(crate) framing: &'static str,
     /// Events in the log category of Azure that excludes read requests.
-    pub without_reads: u64,
+    pub(crate) without_reads: u64,
 }
 
 impl SourceCounts {
-    pub fn event(&mut self, stage: Stage, layers: Layers, totals: &mut InputCounts) {
+    pub(crate) fn event(&mut self, stage: Stage, layers: Layers, totals: &mut InputCounts) {
         self.events += 1;
         totals.events[stage as usize] += 1;
         *self.by_layers.entry(layers.shortened()).or_default() += 1;
     }
 
-    pub fn foreign(&mut self, kind: Foreign, totals: &mut InputCounts) {
+    pub(crate) fn foreign(&mut self, kind: Foreign, totals: &mut InputCounts) {
         self.foreign_times(kind, 1, totals);
     }
 
     /// Counts `times` foreign entries.
-    pub fn foreign_times(&mut self, kind: Foreign, times: u64, totals: &mut InputCounts) {
+    pub(crate) fn foreign_times(&mut self, kind: Foreign, times: u64, totals: &mut InputCounts) {
         *self.foreign.entry(kind).or_default() += times;
         *totals.foreign.entry(kind).or_default() += times;
     }
 
     /// Counts `times` skipped entries and their bytes, without positions. Call it only if [`MAX_POSITIONS`] other entries
     /// with this reason are counted already.
-    pub fn skip_times(&mut self, reason: SkipReason, times: u64, unread: u64, totals: &mut InputCounts) {
+    pub(crate) fn skip_times(
+        &mut self,
+        reason: SkipReason,
+        times: u64,
+        unread: u64,
+        totals: &mut InputCounts,
+    ) {
         if times > 0 {
             *self.skipped.entry(reason).or_default() += times;
             totals.skipped.entry(reason).or_default().0 += times;
@@ -131,14 +137,14 @@ impl SourceCounts {
         }
     }
 
-    pub fn skip(&mut self, reason: SkipReason, at: SkipAt, totals: &mut InputCounts) {
+    pub(crate) fn skip(&mut self, reason: SkipReason, at: SkipAt, totals: &mut InputCounts) {
         *self.skipped.entry(reason).or_default() += 1;
         let (count, places) = totals.skipped.entry(reason).or_default();
         *count += 1;
         keep(places, at);
     }
 
-    pub fn unread(&mut self, at: UnreadAt, totals: &mut InputCounts) {
+    pub(crate) fn unread(&mut self, at: UnreadAt, totals: &mut InputCounts) {
         self.unread += at.bytes;
         totals.unread.0 += at.bytes;
         keep(&mut totals.unread.1, at);
@@ -146,14 +152,14 @@ impl SourceCounts {
 
     /// Whether the source has events, or lines of the server that are evidence of its version.
     #[must_use]
-    pub fn holds_any(&self) -> bool {
+    pub(crate) fn holds_any(&self) -> bool {
         let of_server = [Foreign::Trace, Foreign::Start, Foreign::EtcdStart];
         self.events > 0 || of_server.iter().any(|kind| self.foreign.contains_key(kind))
     }
 
     /// The number of entries: events, foreign entries and skipped entries.
     #[must_use]
-    pub fn records(&self) -> u64 {
+    pub(crate) fn records(&self) -> u64 {
         self.events + self.foreign.values().sum::<u64>() + self.skipped.values().sum::<u64>()
     }
 }
@@ -183,13 +189,13 @@ impl InputCounts {
     /// Records the receive time of an event. `took` is the duration of the request in microseconds. The server wrote
     /// the event at the end of the request. So the end time counts for the detection of gaps: a WATCH may have begun
     /// hours before.
-    pub fn received_at(&mut self, received: i64, took: Option<u64>) {
-        self.span = widened(self.span, received);
+    pub(crate) fn received_at(&mut self, received: i64, took: Option<u64>) {
+        self.span = Some(widened(self.span, received));
         self.activity.note(received.saturating_add_unsigned(took.unwrap_or(0)));
     }
 
     /// Removes the counts of a source without events.
-    pub fn remove(&mut self, source: u32) {
+    pub(crate) fn remove(&mut self, source: u32) {
         let Some(own) = self.sources.remove(&source) else { return };
         self.bytes -= own.bytes;
         self.lines -= own.lines;
@@ -232,8 +238,8 @@ impl InputCounts {
 
 /// Widens a time span to include `micros`.
 #[must_use]
-pub fn widened(span: Option<(i64, i64)>, micros: i64) -> Option<(i64, i64)> {
-    Some(span.map_or((micros, micros), |(first, last)| (first.min(micros), last.max(micros))))
+pub(crate) fn widened(span: Option<(i64, i64)>, micros: i64) -> (i64, i64) {
+    span.map_or((micros, micros), |(first, last)| (first.min(micros), last.max(micros)))
 }
 
 fn keep<T: Ord>(places: &mut BTreeSet<T>, at: T) {
@@ -285,7 +291,7 @@ impl Merge for InputCounts {
         self.activity.merge(other.activity);
         for (own, other) in [(&mut self.span, other.span), (&mut self.access_span, other.access_span)] {
             if let Some((first, last)) = other {
-                *own = widened(widened(*own, first), last);
+                *own = Some(widened(Some(widened(*own, first)), last));
             }
         }
     }

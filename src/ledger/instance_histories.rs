@@ -25,7 +25,7 @@ use crate::k8s::{Scope, Verb};
 use crate::requests::stable_hash;
 use crate::requests::{Instance, Request};
 
-pub use history_entry::{HistoryEntry, RequestKind, ResponseClass, shape_hash_of};
+pub(crate) use history_entry::{HistoryEntry, RequestKind, ResponseClass, shape_hash_of};
 
 /// The limits for one kind of request. Each request takes 24 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Bounds {
 
     /// Whether a limit is exceeded by more than a quarter. The histories step down only in this case, because
     /// stepping down visits every entry.
-    pub fn are_exceeded(&self, size: Size) -> bool {
+    pub(crate) fn are_exceeded(&self, size: Size) -> bool {
         let more = |bound: usize| bound + bound / 4;
         size.followed > more(self.histories)
             || size.excess > more(self.budget)
@@ -76,10 +76,10 @@ impl Bounds {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Size {
     /// The number of instances that are kept.
-    pub followed: usize,
+    pub(crate) followed: usize,
     /// The number of requests above `free`, summed over all instances.
-    pub excess: usize,
-    pub entries: usize,
+    pub(crate) excess: usize,
+    pub(crate) entries: usize,
 }
 
 impl std::iter::Sum for Size {
@@ -98,16 +98,16 @@ const MAX_NAME: usize = 253;
 
 /// The history of one instance of one product of a client.
 #[derive(Debug, Clone)]
-pub struct InstanceHistory {
+pub(crate) struct InstanceHistory {
     /// Hash of the client's key.
-    pub client: u64,
+    pub(crate) client: u64,
     /// Hash of the product's name.
-    pub product: u64,
-    pub instance: Instance<CompactString>,
+    pub(crate) product: u64,
+    pub(crate) instance: Instance<CompactString>,
     /// The kept requests, in no order.
-    pub entries: Vec<HistoryEntry>,
+    pub(crate) entries: Vec<HistoryEntry>,
     /// The number of all requests, kept or not. A WATCH counts only when it ends.
-    pub all_requests: u64,
+    pub(crate) all_requests: u64,
 }
 
 impl InstanceHistory {
@@ -120,7 +120,7 @@ impl InstanceHistory {
 
     /// The receive time of the last kept request. `None` if all requests are kept.
     #[must_use]
-    pub fn until(&self) -> Option<i64> {
+    pub(crate) fn until(&self) -> Option<i64> {
         (self.all_requests > self.ended())
             .then(|| self.entries.iter().map(HistoryEntry::at).max().unwrap_or(i64::MIN))
     }
@@ -147,7 +147,7 @@ impl InstanceHistory {
 
 /// The histories of all instances for one kind of request.
 #[derive(Debug)]
-pub struct InstanceHistories {
+pub(crate) struct InstanceHistories {
     followed: HashMap<u64, InstanceHistory, FxBuildHasher>,
     bounds: Bounds,
     /// True if the requests are WATCH requests. Each WATCH may have several entries.
@@ -165,9 +165,9 @@ pub struct InstanceHistories {
 /// requests of another kind.
 #[derive(Debug)]
 pub struct HistoriesByKind {
-    pub lists: InstanceHistories,
-    pub watches: InstanceHistories,
-    pub objects: InstanceHistories,
+    pub(crate) lists: InstanceHistories,
+    pub(crate) watches: InstanceHistories,
+    pub(crate) objects: InstanceHistories,
 }
 
 impl Default for HistoriesByKind {
@@ -204,19 +204,19 @@ impl Merge for HistoriesByKind {
 
 /// How many instances and requests the histories kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Followed {
+pub(crate) struct Followed {
     /// The number of instances that are kept.
     pub instances: u64,
     /// The histories keep one out of this many instances. A hash of the instance decides.
     pub one_of: u64,
     /// The number of requests that are kept.
-    pub requests: u64,
+    pub(crate) requests: u64,
     /// The number of requests that are not kept. Either their instance is not kept, or they are later than the first
     /// `of_each` requests of their instance.
     pub left_out: u64,
     /// The histories keep at most this many requests of each instance: the earliest ones. `None` if no instance has
     /// more requests.
-    pub of_each: Option<u64>,
+    pub(crate) of_each: Option<u64>,
 }
 
 impl InstanceHistories {
@@ -226,7 +226,7 @@ impl InstanceHistories {
 
     /// Whether the requests of an instance are kept on the current step.
     #[must_use]
-    pub fn may_follow(&self, history: &InstanceHistory) -> bool {
+    pub(crate) fn may_follow(&self, history: &InstanceHistory) -> bool {
         self.follows(stable_hash(&(history.client, history.product, history.instance.as_ref())))
     }
 
@@ -300,7 +300,7 @@ impl InstanceHistories {
 
     /// Returns the kept histories, and how much was kept. The entries of a history are in no order.
     #[must_use]
-    pub fn settled(&mut self) -> (Vec<InstanceHistory>, Followed) {
+    pub(crate) fn settled(&mut self) -> (Vec<InstanceHistory>, Followed) {
         step_down(&mut [self]);
         let mut followed = Followed {
             one_of: 1 << self.bounds.zeros(self.step),

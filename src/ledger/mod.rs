@@ -1,74 +1,74 @@
 //! Counts by client and request shape that can be merged. All counts are integers, so every merge order gives the same
 //! result.
 
-pub mod activity;
-pub mod apf;
+pub(crate) mod activity;
+pub(crate) mod apf;
 mod before_end;
-pub mod bounded_map;
-pub mod client;
-pub mod clients;
+pub(crate) mod bounded_map;
+pub(crate) mod client;
+pub(crate) mod clients;
 mod counter;
-pub mod counts;
-pub mod deduplicator;
-pub mod distinct;
-pub mod etcd;
+pub(crate) mod counts;
+pub(crate) mod deduplicator;
+pub(crate) mod distinct;
+pub(crate) mod etcd;
 mod etcd_versions;
 pub mod exemplar;
-pub mod histogram;
-pub mod index;
-pub mod input;
-pub mod instance_histories;
+pub(crate) mod histogram;
+pub(crate) mod index;
+pub(crate) mod input;
+pub(crate) mod instance_histories;
 mod merge;
-pub mod namespaces;
-pub mod open_long_running;
+pub(crate) mod namespaces;
+pub(crate) mod open_long_running;
 mod packed;
-pub mod pending_groups;
+pub(crate) mod pending_groups;
 mod presence;
 mod product_rows;
 mod request_rates;
-pub mod row;
-pub mod row_hash;
+pub(crate) mod row;
+pub(crate) mod row_hash;
 mod sharded;
 mod shared_clients;
 mod shared_histories;
 mod shared_ledger;
 mod shared_row;
 mod sorted;
-pub mod targets;
-pub mod timeline;
-pub mod traces;
-pub mod versions;
+pub(crate) mod targets;
+pub(crate) mod timeline;
+pub(crate) mod traces;
+pub(crate) mod versions;
 
-pub use activity::{Activity, Gap};
-pub use apf::Flows;
-pub use before_end::EventsBeforeEnd;
-pub use bounded_map::{BoundedMap, SlotIndex};
+pub(crate) use activity::Activity;
+pub(crate) use apf::Flows;
+pub(crate) use before_end::EventsBeforeEnd;
+pub(crate) use bounded_map::{BoundedMap, SlotIndex};
 pub use client::{Client, ClientKey, ClientProduct, MAX_DISTINCT, MAX_PRODUCTS, MAX_SHAPES};
 pub use clients::{Clients, MAX_CLIENTS};
-pub use counter::Counter;
-pub use counts::{Deprecated, Items, Observed, Statuses};
+pub(crate) use counter::Counter;
+pub(crate) use counts::{Deprecated, Items, Observed, Statuses};
 pub use deduplicator::{Dedup, Deduplicator};
-pub use distinct::DistinctSet;
+pub(crate) use distinct::DistinctSet;
 pub use etcd::{EtcdLines, EtcdLog};
-pub use etcd_versions::EtcdVersions;
+pub(crate) use etcd_versions::EtcdVersions;
 pub use exemplar::{Exemplar, Exemplars};
-pub use histogram::Histogram;
-pub use index::{Additions, Index, RequestResult};
+pub(crate) use histogram::Histogram;
+pub(crate) use index::{Additions, Index, RequestResult};
 pub use input::{InputCounts, MAX_POSITIONS, SkipAt, SourceCounts, UnreadAt};
-pub use instance_histories::{Followed, HistoriesByKind, InstanceHistory};
+pub(crate) use instance_histories::{Followed, HistoriesByKind, InstanceHistory};
 pub use merge::Merge;
-pub use namespaces::{NamespacePart, NamespaceWeights, Namespaces};
-pub use pending_groups::PendingGroups;
-pub use presence::{Change, Presence};
+pub(crate) use namespaces::{NamespacePart, NamespaceWeights, Namespaces};
+pub(crate) use pending_groups::PendingGroups;
+pub(crate) use presence::{Change, Presence};
 pub use product_rows::ProductRows;
-pub use request_rates::{Busiest, RequestRates, Step};
-pub use row::Row;
-pub use row_hash::RowHash;
-pub use shared_ledger::SharedLedger;
-pub use shared_row::SharedRow;
-pub use targets::Targets;
-pub use timeline::Timeline;
-pub use traces::Traces;
+pub(crate) use request_rates::{Busiest, RequestRates, Step};
+pub(crate) use row::Row;
+pub(crate) use row_hash::RowHash;
+pub(crate) use shared_ledger::SharedLedger;
+pub(crate) use shared_row::SharedRow;
+pub(crate) use targets::Targets;
+pub(crate) use timeline::Timeline;
+pub(crate) use traces::Traces;
 pub use versions::{Claim, ServerTimeline, Sign, TimelineVersion, VersionEvidence, VersionStarts};
 
 use crate::decode::klog::TraceFragment;
@@ -83,16 +83,16 @@ pub struct Ledger {
     pub versions: VersionEvidence,
     pub clients: Clients,
     /// The apiserver's traces of slow requests.
-    pub traces: Traces,
+    pub(crate) traces: Traces,
     /// The requests of each client instance, for patterns over time.
     pub histories: HistoriesByKind,
     /// Number of distinct objects that requests name, by namespace.
-    pub namespaces: Namespaces,
+    pub(crate) namespaces: Namespaces,
 }
 
 impl Ledger {
     #[must_use]
-    pub fn row_hash(request: &Request<'_>) -> u64 {
+    pub(crate) fn row_hash(request: &Request<'_>) -> u64 {
         stable_hash(&RowHash::new(request))
     }
 

@@ -27,7 +27,7 @@ const LEASES: (&str, &str) = ("coordination.k8s.io", "leases");
 type Pair = (u64, u32);
 
 #[derive(Debug)]
-pub struct Namespaces {
+pub(crate) struct Namespaces {
     objects: BoundedMap<Pair, Names>,
     /// The namespace of each collection that clients list or watch. The key is part of the target's hash, as in
     /// [`Targets`].
@@ -42,7 +42,7 @@ impl Default for Namespaces {
 
 impl Namespaces {
     /// Records the namespace of a request. Call it when the request ends, or when a long-running request begins.
-    pub fn note(&mut self, request: &Request<'_>) {
+    pub(crate) fn note(&mut self, request: &Request<'_>) {
         let (spec, shape) = (&request.spec, request.shape());
         let Target::Resource { group, resource, scope, .. } = shape.target else { return };
         let target = Targets::key(spec.target_hash);
@@ -64,7 +64,7 @@ impl Namespaces {
     }
 
     #[must_use]
-    pub fn into_weights(self) -> NamespaceWeights {
+    pub(crate) fn into_weights(self) -> NamespaceWeights {
         let mut weights = NamespaceWeights::default();
         let leases = of_resource(LEASES.0, LEASES.1);
         for ((resource, namespace), names) in self.objects.into_parts().0 {
@@ -166,7 +166,7 @@ impl Weights {
 
 /// Shows how many of a resource's objects are in the namespaces of some requests, according to the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NamespacePart {
+pub(crate) struct NamespacePart {
     /// A sum over the requests. For each request, it adds the number of objects that the log names in the namespace
     /// of the request.
     named: u64,
@@ -183,7 +183,7 @@ impl NamespacePart {
     /// in it. So the estimate is above 0 even for a namespace without named objects. If the log names few objects,
     /// the estimates of all namespaces are nearly equal.
     #[must_use]
-    pub fn objects(self, objects: u64, namespaces: Option<u64>) -> u64 {
+    pub(crate) fn objects(self, objects: u64, namespaces: Option<u64>) -> u64 {
         let namespaces = namespaces.unwrap_or(0).max(self.namespaces);
         let part = u128::from(self.named) + u128::from(self.requests);
         let all = u128::from(self.requests) * (u128::from(self.all) + u128::from(namespaces));
@@ -196,7 +196,11 @@ impl NamespaceWeights {
     /// The share of objects in the namespaces that a row's requests read. `None` if the log names no objects, or if the
     /// namespaces of the requests are unknown.
     #[must_use]
-    pub fn part<S: AsRef<str>>(&self, shape: &RequestShape<S>, targets: &Targets) -> Option<NamespacePart> {
+    pub(crate) fn part<S: AsRef<str>>(
+        &self,
+        shape: &RequestShape<S>,
+        targets: &Targets,
+    ) -> Option<NamespacePart> {
         let Target::Resource { group, resource, .. } = &shape.target else { return None };
         let own = self.by_resource.get(&of_resource(group.as_ref(), resource.as_ref()));
         let weights = own.unwrap_or(&self.of_all);

@@ -30,7 +30,7 @@ fn id_of(request: &Request<'_>) -> Id {
 /// The number of open requests does not depend on the order of events. This holds as long as a row has at most 65,536
 /// open requests, and at most 8,192 ends come before their starts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct OpenLongRunning {
+pub(crate) struct OpenLongRunning {
     /// Requests whose start or end was read, but not both.
     unpaired: HashMap<Id, Unpaired, FxBuildHasher>,
     /// The number of requests in `unpaired` that have only an end.
@@ -55,7 +55,7 @@ struct Unpaired {
 impl OpenLongRunning {
     /// Records the start of a request. Call it only for the first ResponseStarted event of a request; see
     /// [`Request::begins_again`].
-    pub fn start(&mut self, request: &Request<'_>) {
+    pub(crate) fn start(&mut self, request: &Request<'_>) {
         self.begun += 1;
         let minute = request.received.map_or(0, |received| received.div_euclid(MINUTE));
         let minute = u32::try_from(minute).unwrap_or(0);
@@ -63,7 +63,7 @@ impl OpenLongRunning {
     }
 
     /// Records the end of a request.
-    pub fn end(&mut self, request: &Request<'_>) {
+    pub(crate) fn end(&mut self, request: &Request<'_>) {
         self.note(id_of(request), Unpaired { starts: -1, minute: u32::MAX });
     }
 
@@ -108,13 +108,13 @@ impl OpenLongRunning {
 
     /// The number of requests with a start and without an end.
     #[must_use]
-    pub fn open(&self) -> u64 {
+    pub(crate) fn open(&self) -> u64 {
         let followed: u64 = self.open_ones().map(|(_, requests)| requests).sum();
         followed.saturating_mul(1 << self.sampled.min(63)).min(self.begun)
     }
 
     /// Adds the open requests to a timeline.
-    pub fn add_open_to(&self, timeline: &mut Timeline) {
+    pub(crate) fn add_open_to(&self, timeline: &mut Timeline) {
         let mut open: Vec<(u32, u64)> = self.open_ones().collect();
         // Each tracked request represents the same number of requests. The earliest requests also get the remainder
         // of the division.

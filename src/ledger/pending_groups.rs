@@ -9,7 +9,7 @@ use super::sharded::{SHARDS, Sharded};
 
 /// Items by group, shared by workers.
 #[derive(Debug)]
-pub struct PendingGroups<T> {
+pub(crate) struct PendingGroups<T> {
     /// The limit of a shard in bytes. Above it, the shard returns its oldest group.
     room: usize,
     shards: Sharded<PendingShard<T>>,
@@ -29,14 +29,14 @@ type PendingGroup<T> = (Vec<T>, usize);
 impl<T> PendingGroups<T> {
     /// `room` is the limit in bytes for all shards together.
     #[must_use]
-    pub fn new(room: usize) -> Self {
+    pub(crate) fn new(room: usize) -> Self {
         let shard = || PendingShard { groups: HashMap::default(), order: VecDeque::new(), bytes: 0 };
         Self { room: room / SHARDS, shards: Sharded::new(shard) }
     }
 
     /// Adds an item of `size` bytes. If the shard then exceeds its limit, removes its oldest group, and returns that
     /// group's hash and items.
-    pub fn add(&self, group: u64, item: T, size: usize) -> Option<(u64, Vec<T>)> {
+    pub(crate) fn add(&self, group: u64, item: T, size: usize) -> Option<(u64, Vec<T>)> {
         let mut shard = self.shards.lock_for(group);
         let PendingShard { groups, order, bytes } = &mut *shard;
         *bytes += size;
@@ -56,7 +56,7 @@ impl<T> PendingGroups<T> {
     }
 
     /// Removes and returns all groups.
-    pub fn take(&self) -> impl Iterator<Item = (u64, Vec<T>)> {
+    pub(crate) fn take(&self) -> impl Iterator<Item = (u64, Vec<T>)> {
         self.shards.lock_each().flat_map(|mut shard| {
             shard.order.clear();
             shard.bytes = 0;

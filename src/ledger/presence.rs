@@ -8,7 +8,7 @@ const SLOTS: u64 = 64;
 /// the smallest width with which 64 slots cover all times. So neither the order of the times nor a repeated time
 /// changes the result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Presence {
+pub(crate) struct Presence {
     first: i64,
     last: i64,
     shift: u8,
@@ -19,17 +19,17 @@ pub struct Presence {
 impl Presence {
     /// A presence at a single time, in microseconds since 1970.
     #[must_use]
-    pub fn at(time: i64) -> Self {
+    pub(crate) fn at(time: i64) -> Self {
         Self { first: time, last: time, shift: 0, slots: 1 }
     }
 
     /// The first and the last time. `None` if no time is known.
     #[must_use]
-    pub fn span(&self) -> Option<(i64, i64)> {
+    pub(crate) fn span(&self) -> Option<(i64, i64)> {
         (self.slots != 0).then_some((self.first, self.last))
     }
 
-    pub fn add(&mut self, time: i64) {
+    pub(crate) fn add(&mut self, time: i64) {
         if self.slots == 0 {
             *self = Self::at(time);
             return;
@@ -44,7 +44,7 @@ impl Presence {
         self.slots |= 1 << slot(self);
     }
 
-    pub fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         let Some((first, last)) = other.span() else { return };
         if self.slots == 0 {
             *self = *other;
@@ -79,7 +79,7 @@ impl Presence {
     /// must begin before `later` begins, and end before `later` ends. Both may overlap for a short part of the time,
     /// because an upgrade of several servers takes a while.
     #[must_use]
-    pub fn precedes(&self, later: &Self) -> Option<Change> {
+    pub(crate) fn precedes(&self, later: &Self) -> Option<Change> {
         let (own, other) = (self.span()?, later.span()?);
         if own.1 <= other.0 {
             return (own.0 < other.1).then_some(Change { from: other.0, until: other.0 });
@@ -122,20 +122,20 @@ impl Presence {
 /// When one version replaces another one. Only the old version is present before `from`, and only the new version after
 /// `until`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Change {
+pub(crate) struct Change {
     /// The first time of the new version, in microseconds since 1970.
-    pub from: i64,
+    pub(crate) from: i64,
     /// The end of the overlap, in microseconds since 1970. It equals `from` if both versions do not overlap.
-    pub until: i64,
+    pub(crate) until: i64,
 }
 
 impl Change {
     /// The change to the first version, which has no version before it.
-    pub const BEGINNING: Self = Self { from: i64::MIN, until: i64::MIN };
+    pub(crate) const BEGINNING: Self = Self { from: i64::MIN, until: i64::MIN };
 
     /// Whether the old and the new version overlap.
     #[must_use]
-    pub fn is_gradual(self) -> bool {
+    pub(crate) fn is_gradual(self) -> bool {
         self.from < self.until
     }
 }

@@ -15,7 +15,7 @@ const MINUTE: i64 = 60_000_000;
 
 /// Requests per minute over time, stored as the changes of this rate.
 #[derive(Debug, Clone, Default)]
-pub struct RequestRates {
+pub(crate) struct RequestRates {
     /// Key: a minute since 1970, and the binary logarithm of a window's width. Value: the change of the rate at that
     /// minute, in units of 1 / [`ONE`] requests per minute.
     changes: HashMap<(u64, u32), i128, FxBuildHasher>,
@@ -23,32 +23,32 @@ pub struct RequestRates {
 
 /// The minute with the highest rate. If several minutes have this rate, the first of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Busiest {
+pub(crate) struct Busiest {
     /// In minutes since 1970.
-    pub minute: u64,
+    pub(crate) minute: u64,
     /// The number of requests in a window of `window_minutes` minutes, at the rate of this minute.
-    pub requests: u64,
+    pub(crate) requests: u64,
     /// The width of the widest window that contains this minute, in minutes. It is 1 if `requests` is exact.
-    pub window_minutes: u64,
+    pub(crate) window_minutes: u64,
 }
 
 /// The rate from a minute until the next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Step {
+pub(crate) struct Step {
     /// In minutes since 1970.
-    pub minute: u64,
-    pub requests: u64,
+    pub(crate) minute: u64,
+    pub(crate) requests: u64,
 }
 
 impl RequestRates {
     /// Adds the requests of a window. `width` must be a power of two, and `minute` a multiple of `width`.
-    pub fn add(&mut self, minute: u64, width: u64, requests: u64) {
+    pub(crate) fn add(&mut self, minute: u64, width: u64, requests: u64) {
         let (shift, mean) = (width.trailing_zeros(), i128::from(requests) * ONE / i128::from(width.max(1)));
         *self.changes.entry((minute, shift)).or_default() += mean;
         *self.changes.entry((minute.saturating_add(width), shift)).or_default() -= mean;
     }
 
-    pub fn add_all(&mut self, timeline: &Timeline) {
+    pub(crate) fn add_all(&mut self, timeline: &Timeline) {
         let Windows { minutes, counts } = timeline.windows();
         for (start, count) in counts {
             self.add(u64::try_from(start / MINUTE).unwrap_or(0), minutes, count);
@@ -74,14 +74,14 @@ impl RequestRates {
 
     /// Returns the steps of the rate in ascending order. The rate of the last step is zero.
     #[must_use]
-    pub fn steps(&self) -> Vec<Step> {
+    pub(crate) fn steps(&self) -> Vec<Step> {
         let levels = self.levels().into_iter();
         let requests = |level: i128| u64::try_from((level + ONE - 1) / ONE).unwrap_or(u64::MAX);
         levels.map(|(minute, level, _)| Step { minute, requests: requests(level) }).collect()
     }
 
     #[must_use]
-    pub fn busiest(&self) -> Option<Busiest> {
+    pub(crate) fn busiest(&self) -> Option<Busiest> {
         let levels = self.levels();
         let &(minute, level, shift) = levels.iter().rev().max_by_key(|(_, level, _)| *level)?;
         let requests = u64::try_from((level << shift) / ONE).unwrap_or(u64::MAX);
@@ -93,12 +93,12 @@ impl RequestRates {
     /// in `all`. Therefore the peak comes from these [`RequestRates`] if the windows of `all` are wider than a
     /// minute.
     #[must_use]
-    pub fn rate(&self, all: &Timeline) -> Option<Rate> {
+    pub(crate) fn rate(&self, all: &Timeline) -> Option<Rate> {
         Self::rate_of(all, || self)
     }
 
     /// Like [`RequestRates::rate`], but computes `rates` only if the windows of `all` are wider than a minute.
-    pub fn rate_of<R: Borrow<Self>>(all: &Timeline, rates: impl FnOnce() -> R) -> Option<Rate> {
+    pub(crate) fn rate_of<R: Borrow<Self>>(all: &Timeline, rates: impl FnOnce() -> R) -> Option<Rate> {
         let rate = all.rate()?;
         if rate.window_minutes == 1 {
             return Some(rate);

@@ -17,19 +17,19 @@ const ALMOST_A_MINUTE: u64 = 59_000_000;
 #[derive(Debug, Clone, Default)]
 pub struct Row {
     pub events: u64,
-    pub received: u64,
+    pub(crate) received: u64,
     /// The number of ResponseComplete and Panic events. Each ended request has one of them.
-    pub ended: u64,
+    pub(crate) ended: u64,
     /// The number of Panic events.
-    pub panics: u64,
+    pub(crate) panics: u64,
     /// Long-running requests; a start and an end make one request.
-    pub open_long_running: Option<Box<OpenLongRunning>>,
+    pub(crate) open_long_running: Option<Box<OpenLongRunning>>,
     /// Response statuses of the ended requests.
-    pub statuses: Statuses,
+    pub(crate) statuses: Statuses,
     /// Durations of the ended requests. For long-running requests, these are lifetimes.
-    pub latency: Histogram,
+    pub(crate) latency: Histogram,
     /// Receive times of the ended requests.
-    pub timeline: Timeline,
+    pub(crate) timeline: Timeline,
     /// Receive times of requests with a 4xx status, and of requests with a 5xx status. They are separate, because
     /// such requests cost less than others.
     failed_at: Option<Box<[Timeline; 2]>>,
@@ -37,37 +37,37 @@ pub struct Row {
     /// contain no other events.
     received_times: Option<Box<Timeline>>,
     /// Receive times of the first and last event, in microseconds since 1970.
-    pub span: Option<(i64, i64)>,
-    pub exemplars: Exemplars,
+    pub(crate) span: Option<(i64, i64)>,
+    pub(crate) exemplars: Exemplars,
     /// The costliest requests with status 400 or above.
-    pub failed: Option<Box<Exemplars>>,
+    pub(crate) failed: Option<Box<Exemplars>>,
     /// Targets of ended requests, and of long-running requests that began.
-    pub targets: Targets,
+    pub(crate) targets: Targets,
     /// Requests that took 59 s or more. The server gives up after 60 s. Long-running requests do not count.
-    pub over_59s: u64,
+    pub(crate) over_59s: u64,
     rare: Option<Box<Rare>>,
 }
 
 /// Counts that few rows of an audit log have.
 #[derive(Debug, Clone, Default)]
-pub struct Rare {
+pub(crate) struct Rare {
     /// The server's measurements of slow requests.
-    pub observed: Observed,
+    pub(crate) observed: Observed,
     /// Query parameters that the server ignored: the first ones in byte order.
-    pub unknown_keys: BTreeSet<Box<str>>,
+    pub(crate) unknown_keys: BTreeSet<Box<str>>,
     /// API Priority and Fairness fields of the requests, if the log has them.
-    pub flows: Option<Box<Flows>>,
+    pub(crate) flows: Option<Box<Flows>>,
     /// Objects in responses.
-    pub items: Items,
+    pub(crate) items: Items,
     /// Requests for deprecated APIs.
-    pub deprecated: Option<Box<Deprecated>>,
+    pub(crate) deprecated: Option<Box<Deprecated>>,
     /// Requests with status 403 that authorization had allowed. Admission rejected them.
-    pub refused_by_admission: u64,
+    pub(crate) refused_by_admission: u64,
 }
 
 impl Row {
     #[must_use]
-    pub fn rare(&self) -> &Rare {
+    pub(crate) fn rare(&self) -> &Rare {
         static NONE: LazyLock<Rare> = LazyLock::new(Rare::default);
         self.rare.as_deref().unwrap_or(&NONE)
     }
@@ -78,7 +78,7 @@ impl Row {
 
     /// Counts one event. Returns whether the target of the request may be new to the row. Returns `None` if the row
     /// does not count the target of this event.
-    pub fn observe(&mut self, request: &Request<'_>) -> Option<bool> {
+    pub(crate) fn observe(&mut self, request: &Request<'_>) -> Option<bool> {
         self.events += 1;
         let mut is_new_target = None;
         if let Some(received) = request.received {
@@ -109,7 +109,7 @@ impl Row {
     }
 
     /// Keeps the request as an exemplar if it is one of the costliest.
-    pub fn show(&mut self, request: &Request<'_>) {
+    pub(crate) fn show(&mut self, request: &Request<'_>) {
         self.exemplars.show(request);
         if request.status.is_some_and(|status| status >= 400) {
             self.failed.get_or_insert_default().show(request);
@@ -122,7 +122,7 @@ impl Row {
     }
 
     /// Adds API Priority and Fairness fields and object counts from other logs.
-    pub fn add_facts(&mut self, flows: Flows, items: Items) {
+    pub(crate) fn add_facts(&mut self, flows: Flows, items: Items) {
         let rare = self.rare_mut();
         rare.flows.get_or_insert_default().merge(flows);
         rare.items.merge(items);
@@ -166,7 +166,7 @@ impl Row {
     }
 
     /// Moves buffered counts to their tables. Call it after the last event.
-    pub fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         self.timeline.settle();
         self.latency.settle();
         if let Some(received_times) = &mut self.received_times {
@@ -178,7 +178,7 @@ impl Row {
     /// microseconds. If the log has no queue time, nothing is subtracted. If both the audit log and the access log
     /// have it, the larger one is subtracted.
     #[must_use]
-    pub fn served_micros(&self) -> u64 {
+    pub(crate) fn served_micros(&self) -> u64 {
         let Rare { observed, flows, .. } = self.rare();
         let queued = flows.as_ref().map_or(0, |flows| flows.queued_micros()).max(observed.queued_micros);
         self.latency.sum().saturating_sub(queued)
@@ -187,19 +187,19 @@ impl Row {
     /// The number of ended requests and open long-running requests. With `received_only`, the number of RequestReceived
     /// events.
     #[must_use]
-    pub fn requests(&self, received_only: bool) -> u64 {
+    pub(crate) fn requests(&self, received_only: bool) -> u64 {
         if received_only { self.received } else { self.ended + self.open() }
     }
 
     /// The number of long-running requests without an end.
     #[must_use]
-    pub fn open(&self) -> u64 {
+    pub(crate) fn open(&self) -> u64 {
         self.open_long_running.as_ref().map_or(0, |long_running| long_running.open())
     }
 
     /// Receive times of the requests that [`Row::requests`] counts.
     #[must_use]
-    pub fn times(&self, received_only: bool) -> Cow<'_, Timeline> {
+    pub(crate) fn times(&self, received_only: bool) -> Cow<'_, Timeline> {
         if received_only {
             return self.received_times.as_deref().map_or_else(Cow::default, Cow::Borrowed);
         }
@@ -211,7 +211,7 @@ impl Row {
 
     /// Like [`Row::times`], but moves the times out of the row.
     #[must_use]
-    pub fn take_times(&mut self, received_only: bool) -> Timeline {
+    pub(crate) fn take_times(&mut self, received_only: bool) -> Timeline {
         if received_only {
             return self
                 .received_times
@@ -228,7 +228,7 @@ impl Row {
     /// Splits [`Row::times`] into two parts: the times of requests without an error status, and the times of requests
     /// with a 5xx status. Requests with a 4xx status are in neither part.
     #[must_use]
-    pub fn served_and_failed_times(&self, received_only: bool) -> (Windows, Windows) {
+    pub(crate) fn served_and_failed_times(&self, received_only: bool) -> (Windows, Windows) {
         let mut served = self.times(received_only).windows();
         let Some(failed_at) = &self.failed_at else { return (served, Windows::default()) };
         let [refused, failed] = [0, 1].map(|class| failed_at[class].windows());
@@ -239,7 +239,7 @@ impl Row {
 
     /// Receive times of all ended and open requests.
     #[must_use]
-    pub fn whole_timeline(&self) -> Timeline {
+    pub(crate) fn whole_timeline(&self) -> Timeline {
         let mut timeline = self.timeline.clone();
         if let Some(long_running) = &self.open_long_running {
             long_running.add_open_to(&mut timeline);

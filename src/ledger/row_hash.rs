@@ -4,7 +4,7 @@ use crate::requests::{Request, RowKeyRef, StatusClass};
 
 /// The hashes of a row's client, product and row key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct RowHash {
+pub(crate) struct RowHash {
     pub(super) client: u64,
     pub(super) product: u64,
     pub(super) row_key: u64,
@@ -12,7 +12,7 @@ pub struct RowHash {
 
 impl RowHash {
     #[must_use]
-    pub fn new(request: &Request<'_>) -> Self {
+    pub(crate) fn new(request: &Request<'_>) -> Self {
         Self {
             client: request.client.client_hash,
             product: request.client.product_hash,

@@ -19,29 +19,29 @@ impl<T> AlignedMutex<T> {
 }
 
 impl<T> Sharded<T> {
-    pub fn new(new_shard: impl Fn() -> T) -> Self {
+    pub(crate) fn new(new_shard: impl Fn() -> T) -> Self {
         Self(std::array::from_fn(|_| AlignedMutex(Mutex::new(new_shard()))))
     }
 
     /// Locks the shard for a hash. Bits 32 to 37 of the hash choose the shard. The other bits have other uses: hash
     /// tables use the lowest bits, and samples use the highest bits.
-    pub fn lock_for(&self, hash: u64) -> MutexGuard<'_, T> {
+    pub(crate) fn lock_for(&self, hash: u64) -> MutexGuard<'_, T> {
         self.lock_nth(hash >> 32)
     }
 
     /// Locks the shard with this number, modulo the number of shards.
-    pub fn lock_nth(&self, number: u64) -> MutexGuard<'_, T> {
+    pub(crate) fn lock_nth(&self, number: u64) -> MutexGuard<'_, T> {
         let number = usize::try_from(number % SHARDS as u64).expect("a remainder is below SHARDS");
         self.0[number].lock()
     }
 
     /// Locks the shards one after another.
-    pub fn lock_each(&self) -> impl Iterator<Item = MutexGuard<'_, T>> {
+    pub(crate) fn lock_each(&self) -> impl Iterator<Item = MutexGuard<'_, T>> {
         self.0.iter().map(AlignedMutex::lock)
     }
 
     /// Locks all shards at the same time, always in the same order. So two workers that call it cannot deadlock.
-    pub fn lock_all(&self) -> Vec<MutexGuard<'_, T>> {
+    pub(crate) fn lock_all(&self) -> Vec<MutexGuard<'_, T>> {
         self.lock_each().collect()
     }
 }

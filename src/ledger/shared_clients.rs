@@ -14,7 +14,7 @@ use crate::requests::Request;
 
 /// All clients, in shards chosen by the hash of the client. The first shard also stores the overflow of all shards.
 #[derive(Debug)]
-pub struct SharedClients {
+pub(crate) struct SharedClients {
     shards: Sharded<Clients>,
     /// The number of clients in all shards now.
     held: AtomicUsize,
@@ -35,7 +35,7 @@ impl Default for SharedClients {
 impl SharedClients {
     /// Keeps at most `bound` clients.
     #[must_use]
-    pub fn new(bound: usize) -> Self {
+    pub(crate) fn new(bound: usize) -> Self {
         Self {
             shards: Sharded::new(|| Clients::new(bound)),
             held: AtomicUsize::new(0),
@@ -48,13 +48,13 @@ impl SharedClients {
 
     /// `names` are the names in the server's configuration.
     #[must_use]
-    pub fn with_names(self, names: Arc<ConfiguredNames>) -> Self {
+    pub(crate) fn with_names(self, names: Arc<ConfiguredNames>) -> Self {
         let shards = Sharded::new(|| Clients::new(self.bound).with_names(Arc::clone(&names)));
         Self { shards, names, ..self }
     }
 
     #[cfg(test)]
-    pub fn with_max_rows(self, max_rows: usize) -> Self {
+    pub(crate) fn with_max_rows(self, max_rows: usize) -> Self {
         Self { max_rows, ..self }
     }
 
@@ -79,13 +79,13 @@ impl SharedClients {
     }
 
     /// See [`Clients::observe_duplicate`].
-    pub fn observe_duplicate(&self, request: &Request<'_>) {
+    pub(crate) fn observe_duplicate(&self, request: &Request<'_>) {
         self.with_shard(request, |clients| clients.observe_duplicate(request));
     }
 
     /// Removes and returns all clients.
     #[must_use]
-    pub fn take(&self) -> Clients {
+    pub(crate) fn take(&self) -> Clients {
         let mut all = Clients::new(self.bound).with_max_rows(self.max_rows);
         for mut shard in self.shards.lock_all() {
             let empty = Clients::new(self.bound).with_names(Arc::clone(&self.names));

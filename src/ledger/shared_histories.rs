@@ -11,7 +11,7 @@ use crate::requests::{Instance, Request};
 
 /// [`HistoriesByKind`] that all workers share.
 #[derive(Debug)]
-pub struct SharedHistoriesByKind {
+pub(crate) struct SharedHistoriesByKind {
     lists: SharedInstanceHistories,
     watches: SharedInstanceHistories,
     objects: SharedInstanceHistories,
@@ -28,7 +28,7 @@ impl Default for SharedHistoriesByKind {
 
 impl SharedHistoriesByKind {
     /// Adds a request to the history of its instance.
-    pub fn note(&self, row: RowHash, request: &Request<'_>) {
+    pub(crate) fn note(&self, row: RowHash, request: &Request<'_>) {
         let Self { lists, watches, objects } = self;
         if let Some((histories, entry)) = HistoriesByKind::choose([lists, watches, objects], request) {
             histories.add(row, request.client.instance_hash, || request.client.instance(), entry);
@@ -37,7 +37,7 @@ impl SharedHistoriesByKind {
 
     /// Removes and returns all histories.
     #[must_use]
-    pub fn take(&self) -> HistoriesByKind {
+    pub(crate) fn take(&self) -> HistoriesByKind {
         let Self { lists, watches, objects } = self;
         HistoriesByKind { lists: lists.take(), watches: watches.take(), objects: objects.take() }
     }
@@ -57,14 +57,14 @@ pub(super) struct SharedInstanceHistories {
 
 impl SharedInstanceHistories {
     /// Creates empty histories with the same limits as `histories`.
-    pub fn like(histories: &InstanceHistories) -> Self {
+    pub(crate) fn like(histories: &InstanceHistories) -> Self {
         let shards = Sharded::new(|| histories.none_alike());
         let [followed, excess, entries] = std::array::from_fn(|_| AtomicUsize::new(0));
         Self { shards, bounds: histories.bounds(), followed, excess, entries }
     }
 
     /// See [`InstanceHistories::add`].
-    pub fn add<'i>(
+    pub(crate) fn add<'i>(
         &self,
         row: RowHash,
         key: u64,
@@ -112,14 +112,14 @@ impl SharedInstanceHistories {
 
     /// Whether the sums equal the sizes of all shards together.
     #[cfg(test)]
-    pub fn knows_its_size(&self) -> bool {
+    pub(crate) fn knows_its_size(&self) -> bool {
         let held = [&self.followed, &self.excess, &self.entries].map(|sum| sum.load(Ordering::Relaxed));
         let size: Size = self.shards.lock_all().iter().map(|shard| shard.size()).sum();
         held == [size.followed, size.excess, size.entries]
     }
 
     /// Removes and returns all histories.
-    pub fn take(&self) -> InstanceHistories {
+    pub(crate) fn take(&self) -> InstanceHistories {
         let mut shards = self.shards.lock_all();
         let none = shards[0].none_alike();
         self.set_size(Size::default());

@@ -9,7 +9,7 @@ use crate::apiserver::ConfiguredNames;
 
 /// The clients and the instance histories that all workers share.
 #[derive(Debug, Default)]
-pub struct SharedLedger {
+pub(crate) struct SharedLedger {
     pub(super) clients: SharedClients,
     pub(super) histories: SharedHistoriesByKind,
 }
@@ -17,12 +17,12 @@ pub struct SharedLedger {
 impl SharedLedger {
     /// `names` are the names in the server's configuration.
     #[must_use]
-    pub fn new(names: &Arc<ConfiguredNames>) -> Self {
+    pub(crate) fn new(names: &Arc<ConfiguredNames>) -> Self {
         Self { clients: SharedClients::default().with_names(Arc::clone(names)), ..Self::default() }
     }
 
     /// Moves all counts to a ledger.
-    pub fn move_to(&self, ledger: &mut Ledger) {
+    pub(crate) fn move_to(&self, ledger: &mut Ledger) {
         ledger.clients.merge(self.clients.take());
         ledger.histories.merge(self.histories.take());
     }

@@ -7,7 +7,7 @@ use super::{Merge, Row};
 /// A handle to a row with its own mutex. Workers cache handles. A cached handle yields `None` after its row was merged
 /// into another row.
 #[derive(Debug)]
-pub struct SharedRow<T = Row>(Arc<Mutex<Option<T>>>);
+pub(crate) struct SharedRow<T = Row>(Arc<Mutex<Option<T>>>);
 
 impl<T: Default> Default for SharedRow<T> {
     fn default() -> Self {
@@ -41,7 +41,7 @@ impl<T> SharedRow<T> {
     }
 
     #[must_use]
-    pub fn into_inner(self) -> T {
+    pub(crate) fn into_inner(self) -> T {
         self.take()
     }
 

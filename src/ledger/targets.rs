@@ -20,7 +20,7 @@ const CELLS: usize = 128;
 type Table = [u32; CELLS];
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Targets {
+pub(crate) struct Targets {
     /// Hash and number of requests, sorted by hash. Most rows have few targets, which need no allocation.
     counted: SmallVec<[(u32, u32); 4]>,
     /// The number of leading zeros that a hash must have to be counted individually.
@@ -35,7 +35,7 @@ pub struct Targets {
 
 impl Targets {
     /// Counts requests for a target. Returns true unless the target was already counted individually.
-    pub fn record(&mut self, hash: u64, requests: u32) -> bool {
+    pub(crate) fn record(&mut self, hash: u64, requests: u32) -> bool {
         self.records += 1;
         self.add(Self::key(hash), requests)
     }
@@ -107,14 +107,14 @@ impl Targets {
 
     /// The number of distinct targets. Above 64, it is an estimate.
     #[must_use]
-    pub fn distinct(&self) -> u64 {
+    pub(crate) fn distinct(&self) -> u64 {
         ((self.counted.len() as u64) << self.sampled).min(self.records)
     }
 
     /// Returns the number of targets that occur in both rows, and the number of requests for them in `other`. Both
     /// numbers are estimates if either row counts a sample.
     #[must_use]
-    pub fn shared_with(&self, other: &Self) -> (u64, u64) {
+    pub(crate) fn shared_with(&self, other: &Self) -> (u64, u64) {
         let sampled = self.sampled.max(other.sampled);
         let in_sample = self.counted.iter().filter(|(hash, _)| hash.leading_zeros() >= sampled);
         let shared = in_sample.filter_map(|(hash, _)| {
@@ -128,7 +128,7 @@ impl Targets {
 
     /// The number of requests for a target. An upper bound if not all targets are counted individually.
     #[must_use]
-    pub fn requests_for(&self, hash: u64) -> u64 {
+    pub(crate) fn requests_for(&self, hash: u64) -> u64 {
         let hash = Self::key(hash);
         if let Ok(at) = self.counted.binary_search_by_key(&hash, |(own, _)| *own) {
             return u64::from(self.counted[at].1);
@@ -139,16 +139,11 @@ impl Targets {
         }))
     }
 
-    #[must_use]
-    pub fn is_estimate(&self) -> bool {
-        self.sampled > 0
-    }
-
     /// The number of requests for the busiest target. If one target has far more requests than others, this is an
     /// estimate: the count of its cell minus the mean of the other cells. The result is never less than the count of
     /// the busiest individually counted target.
     #[must_use]
-    pub fn busiest(&self) -> u64 {
+    pub(crate) fn busiest(&self) -> u64 {
         let counted = self.counted.iter().map(|(_, requests)| *requests).max().unwrap_or(0);
         let distinct = self.distinct();
         let excess = |table: &Table| outstanding(table, distinct);
@@ -252,7 +247,7 @@ mod tests {
             }
             prop_assert_eq!(targets.distinct(), naive.len() as u64);
             prop_assert_eq!(Some(targets.busiest()), naive.values().copied().max());
-            prop_assert!(!targets.is_estimate());
+            prop_assert!(targets.sampled == 0);
         }
     }
 
@@ -272,7 +267,7 @@ mod tests {
     fn many_are_estimated() {
         let names: Vec<u16> = (0..20_000).collect();
         let targets = targets(&names);
-        assert!(targets.is_estimate());
+        assert!(targets.sampled > 0);
         let distinct = targets.distinct();
         assert!(distinct.abs_diff(20_000) < 8_000, "{distinct}");
         assert_eq!(targets.busiest(), 1);

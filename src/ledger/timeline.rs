@@ -14,10 +14,10 @@ use super::packed::Packed;
 /// minutes. If most minutes have requests, each minute takes one byte, or two above 255 requests. Otherwise each minute
 /// with requests takes 4 bytes. In a log of more than 40 days, later minutes take about 26 bytes. 100,000 rows with
 /// requests in every minute of a day take 0.2 GB; such a log has at least 144 million requests.
-pub const MAX_WINDOWS: usize = 1_536;
+pub(crate) const MAX_WINDOWS: usize = 1_536;
 
 #[derive(Debug, Clone, Default)]
-pub struct Timeline {
+pub(crate) struct Timeline {
     /// Requests by window. The key is minutes since 1970, divided by the width.
     windows: Packed,
     /// The current window and its requests, which are not in `windows` yet. Most requests belong to the same window as
@@ -28,16 +28,16 @@ pub struct Timeline {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Rate {
+pub(crate) struct Rate {
     /// The number of requests in the busiest window.
-    pub peak: u64,
+    pub(crate) peak: u64,
     /// The start of the busiest window, in microseconds since 1970. If several windows are equally busy, the first of
     /// them.
-    pub peak_at: i64,
+    pub(crate) peak_at: i64,
     /// The number of minutes in all windows with requests.
-    pub active_minutes: u64,
+    pub(crate) active_minutes: u64,
     /// The width of the windows, in minutes.
-    pub window_minutes: u64,
+    pub(crate) window_minutes: u64,
 }
 
 impl Rate {
@@ -46,7 +46,7 @@ impl Rate {
     /// of 40 s may fall into two clock minutes. The divisor is at least one minute.
     #[must_use]
     #[allow(clippy::cast_precision_loss, reason = "rates are for people, and counts are far below 2^52")]
-    pub fn mean_per_minute(&self, count: u64, span: Option<(i64, i64)>) -> f64 {
+    pub(crate) fn mean_per_minute(&self, count: u64, span: Option<(i64, i64)>) -> f64 {
         let active = self.active_minutes as f64;
         let minutes = span.map_or(active, |(first, last)| active.min((last - first) as f64 / 60_000_000.0));
         (count as f64 * 10.0 / minutes.max(1.0)).round() / 10.0
@@ -55,19 +55,19 @@ impl Rate {
 
 /// The windows of a timeline that have requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Windows {
+pub(crate) struct Windows {
     /// Width of each window, in minutes: a power of two.
-    pub minutes: u64,
+    pub(crate) minutes: u64,
     /// The start of each window in microseconds since 1970, and its number of requests, in ascending order. A start is
     /// a multiple of the width.
-    pub counts: Vec<(i64, u64)>,
+    pub(crate) counts: Vec<(i64, u64)>,
 }
 
 impl Windows {
     /// Compares both timelines window by window, and sums the smaller count of each window. If the widths differ,
     /// uses the larger width.
     #[must_use]
-    pub fn shared(&self, other: &Self) -> u64 {
+    pub(crate) fn shared(&self, other: &Self) -> u64 {
         let width = self.minutes.max(other.minutes);
         let [own, other] = [self, other].map(|windows| windows.by(width));
         let shared = own.iter().map(|(at, count)| other.get(at).map_or(0, |other| *count.min(other)));
@@ -85,7 +85,7 @@ impl Windows {
     }
 
     /// Subtracts the requests of `part`. The windows of `part` must not be wider than these windows.
-    pub fn subtract(&mut self, part: &Self) {
+    pub(crate) fn subtract(&mut self, part: &Self) {
         let width = i64::try_from(self.minutes).unwrap_or(1).saturating_mul(60_000_000);
         for (at, count) in &part.counts {
             let start = at.div_euclid(width) * width;
@@ -99,12 +99,12 @@ impl Windows {
 
 impl Timeline {
     /// Counts a request that was received at `micros`, in microseconds since 1970.
-    pub fn record(&mut self, micros: i64) {
+    pub(crate) fn record(&mut self, micros: i64) {
         self.record_all(micros, 1);
     }
 
     /// Counts `count` requests that were received at `micros`, in microseconds since 1970.
-    pub fn record_all(&mut self, micros: i64, count: u64) {
+    pub(crate) fn record_all(&mut self, micros: i64, count: u64) {
         let minute = u32::try_from(micros.div_euclid(60_000_000)).unwrap_or(0);
         let window = minute >> self.shift;
         if window != self.current.0 {
@@ -116,7 +116,7 @@ impl Timeline {
 
     /// Moves the requests of the current window to `windows`. Methods that read the timeline also work without this
     /// call, but then they need a copy.
-    pub fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         let (window, count) = std::mem::take(&mut self.current);
         if count > 0 {
             self.add(window, count);
@@ -142,12 +142,12 @@ impl Timeline {
     }
 
     #[must_use]
-    pub fn total(&self) -> u64 {
+    pub(crate) fn total(&self) -> u64 {
         self.windows.counts().into_iter().map(|(_, count)| count).sum::<u64>() + u64::from(self.current.1)
     }
 
     #[must_use]
-    pub fn windows(&self) -> Windows {
+    pub(crate) fn windows(&self) -> Windows {
         let mut settled = self.clone();
         settled.settle();
         let shift = settled.shift;
@@ -158,7 +158,7 @@ impl Timeline {
 
     /// The rate of the requests; `None` if the timeline has no requests.
     #[must_use]
-    pub fn rate(&self) -> Option<Rate> {
+    pub(crate) fn rate(&self) -> Option<Rate> {
         if self.current.1 == 0 {
             return self.settled_rate();
         }
@@ -168,25 +168,25 @@ impl Timeline {
     }
 
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.windows.is_empty() && self.current.1 == 0
     }
 
     /// Whether windows are one minute wide, so that minutes are exact.
     #[must_use]
-    pub fn is_exact(&self) -> bool {
+    pub(crate) fn is_exact(&self) -> bool {
         self.shift == 0
     }
 
     /// Whether minutes stay exact after a merge of both timelines, even if they have no minute in common.
     #[must_use]
-    pub fn fits(&self, other: &Self) -> bool {
+    pub(crate) fn fits(&self, other: &Self) -> bool {
         // The current window of each timeline may be missing in `windows`.
         self.is_exact() && other.is_exact() && self.windows.len() + other.windows.len() + 2 <= MAX_WINDOWS
     }
 
     /// Like [`Merge::merge`], but does not consume `other`.
-    pub fn merge_from(&mut self, other: &Self) {
+    pub(crate) fn merge_from(&mut self, other: &Self) {
         if !self.fits(other) {
             return self.merge(other.clone());
         }

@@ -14,7 +14,7 @@ use crate::k8s::text::prefix;
 use crate::requests::request_hash;
 
 /// The maximum number of traces. Above it, the traces with the smallest hashes of source and number are kept.
-pub const MAX_TRACES: usize = 1 << 15;
+pub(crate) const MAX_TRACES: usize = 1 << 15;
 /// Length limit of an operation and of an audit ID, in bytes.
 const MAX_TEXT: usize = 64;
 /// Traces before Kubernetes 1.7 have no number. They have only one line, so the position of this line replaces the
@@ -22,7 +22,7 @@ const MAX_TEXT: usize = 64;
 const NO_NUMBER: u64 = 1 << 63;
 
 #[derive(Debug)]
-pub struct Traces(BoundedMap<(u32, u64), Trace>);
+pub(crate) struct Traces(BoundedMap<(u32, u64), Trace>);
 
 impl Default for Traces {
     fn default() -> Self {
@@ -53,29 +53,29 @@ struct Header {
 
 /// The key by which the report groups traces.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct TraceGroup {
+pub(crate) struct TraceGroup {
     /// The traced operation, such as `List` or `SerializeObject`.
-    pub operation: CompactString,
+    pub(crate) operation: CompactString,
     /// The target of the request, without an object name. `None` if the trace does not show the target.
-    pub target: Option<Target<CompactString>>,
+    pub(crate) target: Option<Target<CompactString>>,
     /// The product in the user agent.
-    pub product: CompactString,
+    pub(crate) product: CompactString,
 }
 
 /// A trace whose header was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AssembledTrace<'a> {
-    pub group: &'a TraceGroup,
+pub(crate) struct AssembledTrace<'a> {
+    pub(crate) group: &'a TraceGroup,
     /// The hash that identifies the request in other logs. `None` if the trace has no audit ID.
-    pub request: Option<u64>,
+    pub(crate) request: Option<u64>,
     /// The number of objects in the response.
-    pub items: Option<u64>,
+    pub(crate) items: Option<u64>,
     /// Total time, in microseconds.
-    pub micros: Option<u64>,
+    pub(crate) micros: Option<u64>,
 }
 
 impl Traces {
-    pub fn observe(&mut self, place: SourcePosition, fragment: &TraceFragment<'_>) {
+    pub(crate) fn observe(&mut self, place: SourcePosition, fragment: &TraceFragment<'_>) {
         let header = fragment.part == TracePart::Header;
         let is_relevant = header || fragment.part == TracePart::End || fragment.items.is_some();
         if !is_relevant || fragment.part == TracePart::Nested {
@@ -92,7 +92,7 @@ impl Traces {
     }
 
     /// Iterates over all traces with a header, in no order.
-    pub fn assembled(&mut self) -> impl Iterator<Item = AssembledTrace<'_>> {
+    pub(crate) fn assembled(&mut self) -> impl Iterator<Item = AssembledTrace<'_>> {
         self.0.entries().filter_map(|(_, trace)| {
             let header = trace.header.as_deref()?;
             Some(AssembledTrace {
@@ -106,14 +106,14 @@ impl Traces {
 
     /// Iterates over the traces with an audit ID, in no order. A request may have several traces, such as `List` and
     /// `SerializeObject`.
-    pub fn by_audit_id(&mut self) -> impl Iterator<Item = AssembledTrace<'_>> {
+    pub(crate) fn by_audit_id(&mut self) -> impl Iterator<Item = AssembledTrace<'_>> {
         self.assembled().filter(|trace| trace.request.is_some())
     }
 
     /// The number of traces that are missing in [`Traces::assembled`]. There were more than [`MAX_TRACES`] traces, or
     /// another trace of the source has the same number.
     #[must_use]
-    pub fn left_out(self) -> u64 {
+    pub(crate) fn left_out(self) -> u64 {
         let (entries, overflow) = self.0.into_parts();
         let shadowed: u64 = entries.iter().map(|(_, trace)| trace.headers.saturating_sub(1)).sum();
         shadowed + overflow.map_or(0, |overflow| overflow.headers)

@@ -52,7 +52,7 @@ pub enum Claim {
 impl Claim {
     /// The same claim without its instance. So equal claims of different instances become one claim.
     #[must_use]
-    pub fn of_any_instance(self) -> Self {
+    pub(crate) fn of_any_instance(self) -> Self {
         match self {
             Self::Stated(by, version, _) => Self::Stated(by, version, 0),
             Self::Sign(_) => self,
@@ -61,7 +61,7 @@ impl Claim {
 
     /// Whether the number of instances with the claim matters.
     #[must_use]
-    pub fn is_counted_by_instance(self) -> bool {
+    pub(crate) fn is_counted_by_instance(self) -> bool {
         matches!(
             self,
             Self::Stated(ClaimSource::Kubelet | ClaimSource::KubeProxy | ClaimSource::Unconfirmed, ..)
@@ -153,7 +153,7 @@ impl RecentInstances {
 
 impl VersionEvidence {
     /// Records the version that a request's user agent claims.
-    pub fn note_claim(&mut self, claim: VersionClaim, source: u32, received: Option<i64>) {
+    pub(crate) fn note_claim(&mut self, claim: VersionClaim, source: u32, received: Option<i64>) {
         let VersionClaim { by, version, instance, .. } = claim;
         self.note(by, version, source, received);
         let rank = match by {
@@ -170,7 +170,7 @@ impl VersionEvidence {
     }
 
     /// Records a claim.
-    pub fn claim(&mut self, claim: Claim, source: u32, at: Option<i64>) {
+    pub(crate) fn claim(&mut self, claim: Claim, source: u32, at: Option<i64>) {
         match claim {
             Claim::Stated(by, version, instance) => {
                 self.note_claim(VersionClaim::new(by, version, instance), source, at);
@@ -180,24 +180,24 @@ impl VersionEvidence {
     }
 
     /// Records that a component claims a version at a time.
-    pub fn note(&mut self, by: ClaimSource, version: KubeVersion, source: u32, at: Option<i64>) {
+    pub(crate) fn note(&mut self, by: ClaimSource, version: KubeVersion, source: u32, at: Option<i64>) {
         if let Some((key, presence)) = self.recent.note(EvidenceKey::Version(by, source, version), at) {
             self.add(key, &presence);
         }
     }
 
-    pub fn show(&mut self, sign: Sign, source: u32, at: Option<i64>) {
+    pub(crate) fn show(&mut self, sign: Sign, source: u32, at: Option<i64>) {
         if let Some((key, presence)) = self.recent.note(EvidenceKey::Sign(sign, source), at) {
             self.add(key, &presence);
         }
     }
 
-    pub fn note_etcd(&mut self, version: EtcdVersion, source: u32) {
+    pub(crate) fn note_etcd(&mut self, version: EtcdVersion, source: u32) {
         self.etcd.note(version, source);
     }
 
     /// Iterates over the etcd versions in start lines, each with its source.
-    pub fn etcd(&self) -> impl Iterator<Item = (EtcdVersion, u32)> {
+    pub(crate) fn etcd(&self) -> impl Iterator<Item = (EtcdVersion, u32)> {
         self.etcd.iter()
     }
 
@@ -232,7 +232,7 @@ impl VersionEvidence {
     /// Removes the claims of start lines from sources that are not an apiserver's log. Kubelets and kube-proxies up
     /// to 1.20 write the same start line as the apiserver. `has_requests` returns whether a source has requests or
     /// traces of a server.
-    pub fn drop_start_lines_of_others(&mut self, has_requests: impl Fn(u32) -> bool) {
+    pub(crate) fn drop_start_lines_of_others(&mut self, has_requests: impl Fn(u32) -> bool) {
         self.settle();
         let signs = &self.signs;
         let is_servers = |source| has_requests(source) || signs.contains_key(&(Sign::ServersOwnLog, source));
@@ -240,20 +240,20 @@ impl VersionEvidence {
     }
 
     /// Iterates over all version claims: claim source, source and version, with the times of each.
-    pub fn stated(&mut self) -> impl Iterator<Item = (ClaimSource, u32, KubeVersion, Presence)> {
+    pub(crate) fn stated(&mut self) -> impl Iterator<Item = (ClaimSource, u32, KubeVersion, Presence)> {
         self.settle();
         self.stated.iter().map(|((by, source, version), presence)| (*by, *source, *version, *presence))
     }
 
     /// Iterates over all signs: each sign with its source and its times.
-    pub fn signs(&mut self) -> impl Iterator<Item = (Sign, u32, Presence)> {
+    pub(crate) fn signs(&mut self) -> impl Iterator<Item = (Sign, u32, Presence)> {
         self.settle();
         self.signs.iter().map(|((sign, source), presence)| (*sign, *source, *presence))
     }
 
     /// The claims of kubelets, kube-proxies and unconfirmed clients: claim source, hash of the instance, source and
     /// version. An instance with several versions has several entries. Above the limit, this is a sample.
-    pub fn instances(&mut self) -> impl Iterator<Item = (ClaimSource, u64, u32, KubeVersion)> {
+    pub(crate) fn instances(&mut self) -> impl Iterator<Item = (ClaimSource, u64, u32, KubeVersion)> {
         self.instances
             .entries()
             .map(|((instance, source, by, version), _)| (*by, *instance, *source, *version))
@@ -285,9 +285,9 @@ impl Merge for VersionEvidence {
 /// The version used to judge requests during a time span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TimelineVersion {
-    pub version: KubeVersion,
+    pub(crate) version: KubeVersion,
     /// Another version that servers run at the same time, such as during an upgrade.
-    pub beside: Option<KubeVersion>,
+    pub(crate) beside: Option<KubeVersion>,
 }
 
 impl From<KubeVersion> for TimelineVersion {
@@ -300,13 +300,13 @@ impl From<KubeVersion> for TimelineVersion {
 /// [`ServerTimeline::versions`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerTimeline {
-    pub versions: Vec<TimelineVersion>,
+    pub(crate) versions: Vec<TimelineVersion>,
     /// Start times, each with a version index, for sources without evidence of their own server's version.
     other_sources: Vec<(i64, u8)>,
     /// Start times, each with a version index, for each source with evidence of its own server's version.
     by_source: BTreeMap<u32, Vec<(i64, u8)>>,
     /// The names in the server's configuration. All versions share them.
-    pub names: Arc<ConfiguredNames>,
+    pub(crate) names: Arc<ConfiguredNames>,
 }
 
 /// Start times in microseconds since 1970, each with the version from then on.
@@ -358,7 +358,7 @@ impl ServerTimeline {
 
     /// Returns this timeline for servers with these configured names.
     #[must_use]
-    pub fn with_names(self, names: ConfiguredNames) -> Self {
+    pub(crate) fn with_names(self, names: ConfiguredNames) -> Self {
         Self { names: Arc::new(names), ..self }
     }
 
@@ -371,7 +371,7 @@ impl ServerTimeline {
     /// evidence of its own server's version, this version counts. Otherwise, the version of all other sources counts.
     /// Before the first start time, the index is 0.
     #[must_use]
-    pub fn version_index(&self, source: u32, received: Option<i64>) -> u8 {
+    pub(crate) fn version_index(&self, source: u32, received: Option<i64>) -> u8 {
         if self.versions.len() < 2 {
             return 0;
         }

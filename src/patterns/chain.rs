@@ -17,35 +17,35 @@ const RESTART: i64 = 60 * SECOND;
 /// One read: a GET, or a LIST with all its pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "they are independent facts")]
-pub struct TargetRead {
+pub(crate) struct TargetRead {
     /// When the server received the first request of this read, in microseconds since 1970.
-    pub at: i64,
+    pub(crate) at: i64,
     /// When the last page ended, in microseconds since 1970.
-    pub end: i64,
+    pub(crate) end: i64,
     /// A hash of the request shape of the first request.
-    pub shape: u32,
+    pub(crate) shape: u32,
     /// The response to the last page.
-    pub response: ResponseClass,
+    pub(crate) response: ResponseClass,
     /// The number of pages; 1 without pagination.
-    pub pages: u64,
+    pub(crate) pages: u64,
     /// A hash of the request shape of the second page.
-    pub next_shape: Option<u32>,
+    pub(crate) next_shape: Option<u32>,
     /// True if a page got status 410, because its revision had expired.
-    pub expired: bool,
+    pub(crate) expired: bool,
     /// The number of pages at the newest revision. The server sends them if the LIST's own revision has expired.
-    pub inconsistent: u64,
+    pub(crate) inconsistent: u64,
     /// True if the first page is not in the log.
-    pub is_headless: bool,
+    pub(crate) is_headless: bool,
     /// True if the read is a LIST of a collection, not a GET of one object.
-    pub is_list: bool,
+    pub(crate) is_list: bool,
     /// True if the first request has a limit.
-    pub has_limit: bool,
+    pub(crate) has_limit: bool,
     pub(super) revision: u32,
 }
 
 /// Groups the entries of one target into reads. The entries must be in time order.
 #[must_use]
-pub fn reads(entries: &[HistoryEntry]) -> Vec<TargetRead> {
+pub(crate) fn reads(entries: &[HistoryEntry]) -> Vec<TargetRead> {
     let is_read =
         |entry: &&HistoryEntry| !matches!(entry.kind(), RequestKind::WatchBegan | RequestKind::WatchEnded);
     let mut reads: Vec<TargetRead> = Vec::with_capacity(entries.iter().filter(is_read).count());

@@ -27,7 +27,7 @@ const RENEWED: i64 = 2 * SECOND;
 const SEARCHED: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReadRole {
+pub(crate) enum ReadRole {
     /// No WATCH follows this read.
     Standalone,
     /// An informer starts with this read.
@@ -40,7 +40,7 @@ pub enum ReadRole {
 
 /// Why an informer listed again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RelistCause {
+pub(crate) enum RelistCause {
     /// The informer's watch got status 410, or ended at once.
     Expired,
     /// The server refused the informer's watch with another status.
@@ -58,7 +58,7 @@ pub enum RelistCause {
 ///
 /// `watches_until` is the start of the last watch in the history, if the history omits later watches.
 #[must_use]
-pub fn roles(reads: &[TargetRead], watches: &[Watch], watches_until: Option<i64>) -> Vec<ReadRole> {
+pub(crate) fn roles(reads: &[TargetRead], watches: &[Watch], watches_until: Option<i64>) -> Vec<ReadRole> {
     let mut roles = vec![ReadRole::Standalone; reads.len()];
     // Ended watches that no other watch continued, ordered by end.
     let mut loose: Vec<(i64, RelistCause)> = Vec::new();

@@ -21,8 +21,8 @@ use hashbrown::hash_map::Entry;
 use rayon::prelude::*;
 use rustc_hash::FxBuildHasher;
 
-pub use pattern::{Chains, Herd, Herds, Informers, ListCost, Pattern, Poller, Polling, Restarts, Watching};
-pub use running::Running;
+pub(crate) use pattern::{Chains, Herd, Herds, Informers, ListCost, Pattern, Poller, Polling, Watching};
+pub(crate) use running::Running;
 
 use pattern::ShapePatterns;
 use restarts::{PodRun, Process};
@@ -33,18 +33,18 @@ use crate::ledger::{Followed, HistoriesByKind, InstanceHistory, Merge};
 
 /// Identifies the row of a pattern by the hashes of its client, its product and its request shape
 /// ([`crate::ledger::instance_histories::shape_hash_of`]).
-pub type PatternKey = (u64, u64, u32);
+pub(crate) type PatternKey = (u64, u64, u32);
 
 /// One LIST of a collection, or one page of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ListInterval {
+pub(crate) struct ListInterval {
     /// When the server received the request, in microseconds since 1970.
-    pub from: i64,
+    pub(crate) from: i64,
     /// When the request ended, in microseconds since 1970.
-    pub to: i64,
+    pub(crate) to: i64,
     /// A hash of the namespace that the request reads ([`namespace_hash`](crate::requests::namespace_hash)); 0 without
     /// a namespace, or if it is unknown.
-    pub namespace: u32,
+    pub(crate) namespace: u32,
 }
 
 /// The patterns of all clients.
@@ -52,7 +52,7 @@ pub struct ListInterval {
 pub struct Patterns {
     clients: HashMap<u64, ClientPatterns, FxBuildHasher>,
     /// How many instances and requests the histories contain, by kind of request.
-    pub followed: AllFollowed,
+    pub(crate) followed: AllFollowed,
     /// When each LIST ran, sorted by row. Empty unless the caller requests these times.
     lists: Vec<(PatternKey, ListInterval)>,
     /// Whether instances run forever or end, by client and product.
@@ -62,22 +62,22 @@ pub struct Patterns {
 
 /// The patterns of one client, by product and request shape.
 #[derive(Debug, Default)]
-pub struct ClientPatterns(HashMap<(u64, u32), Box<Pattern>, FxBuildHasher>);
+pub(crate) struct ClientPatterns(HashMap<(u64, u32), Box<Pattern>, FxBuildHasher>);
 
 impl ClientPatterns {
     /// Removes and returns the pattern of a row.
-    pub fn take(&mut self, product: u64, shape: u32) -> Option<Box<Pattern>> {
+    pub(crate) fn take(&mut self, product: u64, shape: u32) -> Option<Box<Pattern>> {
         self.0.remove(&(product, shape))
     }
 }
 
 /// How many instances and requests the histories contain, by kind of request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct AllFollowed {
+pub(crate) struct AllFollowed {
     pub lists: Followed,
-    pub watches: Followed,
+    pub(crate) watches: Followed,
     /// GETs of single objects.
-    pub objects: Followed,
+    pub(crate) objects: Followed,
 }
 
 impl Patterns {
@@ -90,7 +90,7 @@ impl Patterns {
     /// Computes the patterns of the clients that `has_patterns` accepts; its argument is the hash of a client. `wanted`
     /// selects the LISTs whose times are kept. Its arguments are the receive time and the end time of a LIST.
     #[must_use]
-    pub fn with_lists(
+    pub(crate) fn with_lists(
         mut histories: HistoriesByKind,
         has_patterns: &dyn Fn(u64) -> bool,
         wanted: Option<&dyn Fn(i64, i64) -> bool>,
@@ -130,24 +130,24 @@ impl Patterns {
     }
 
     /// Removes and returns the patterns of a client.
-    pub fn take(&mut self, client: u64) -> ClientPatterns {
+    pub(crate) fn take(&mut self, client: u64) -> ClientPatterns {
         self.clients.remove(&client).unwrap_or_default()
     }
 
     /// Whether the instances of a client's product run forever or end.
     #[must_use]
-    pub fn running(&self, client: u64, product: u64) -> Running {
+    pub(crate) fn running(&self, client: u64, product: u64) -> Running {
         self.running.get(&(client, product)).copied().unwrap_or_default()
     }
 
     /// The names of the client's instances that are nodes. Contains only instances with a history.
     #[must_use]
-    pub fn nodes(&self, client: u64) -> &[CompactString] {
+    pub(crate) fn nodes(&self, client: u64) -> &[CompactString] {
         self.nodes.get(&client).map_or(&[], Vec::as_slice)
     }
 
     /// When the LISTs of a row ran. Empty unless the caller requested these times.
-    pub fn lists_of(&self, row: PatternKey) -> impl Iterator<Item = ListInterval> {
+    pub(crate) fn lists_of(&self, row: PatternKey) -> impl Iterator<Item = ListInterval> {
         let first = self.lists.partition_point(|(of, _)| *of < row);
         let of_row = self.lists[first..].iter().take_while(move |(of, _)| *of == row);
         of_row.map(|(_, list)| *list)

@@ -12,7 +12,7 @@ use crate::requests::Instance;
 
 /// The patterns in the requests of one row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Pattern {
+pub(crate) struct Pattern {
     /// The number of instances that sent the requests.
     pub instances: u64,
     /// LISTs that a WATCH follows.
@@ -24,9 +24,9 @@ pub struct Pattern {
     /// Paginated LISTs.
     pub chains: Chains,
     /// Durations and overlaps of watches.
-    pub watching: Watching,
+    pub(crate) watching: Watching,
     /// Starts of processes, and their open watches.
-    pub restarts: Restarts,
+    pub(crate) restarts: Restarts,
 }
 
 impl Merge for Pattern {
@@ -37,7 +37,7 @@ impl Merge for Pattern {
 
 impl Pattern {
     /// Like [`Merge::merge`], but takes `other` by reference.
-    pub fn merge_from(&mut self, other: &Self) {
+    pub(crate) fn merge_from(&mut self, other: &Self) {
         // The two rows may share instances, so the sum would be too high.
         self.instances = self.instances.max(other.instances);
         self.informers.merge(other.informers);
@@ -78,30 +78,30 @@ impl ShapePatterns {
 
 /// Counts of informers and relists in one row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Informers {
+pub(crate) struct Informers {
     /// LISTs that started an informer.
     pub starts: u64,
     /// Relists because the revision had expired.
-    pub relists_expired: u64,
+    pub(crate) relists_expired: u64,
     /// Relists because the server refused the watch with another status than 410.
-    pub relists_refused: u64,
+    pub(crate) relists_refused: u64,
     /// Relists because the watch had ended normally.
-    pub relists_ended: u64,
+    pub(crate) relists_ended: u64,
     /// The largest number of relists of one informer.
-    pub most_relists: u64,
+    pub(crate) most_relists: u64,
     /// The largest number of relists of one informer within an hour. Only relists after an expired revision or a
     /// refused watch count. The instance must be a pod or a node, because one address may have several processes.
-    pub most_in_an_hour: u64,
+    pub(crate) most_in_an_hour: u64,
     /// The number of later pages, over all relists and all LISTs that started an informer.
-    pub further_pages: u64,
+    pub(crate) further_pages: u64,
     /// Double starts: an instance sends two complete LISTs when it starts.
-    pub twice: u64,
+    pub(crate) twice: u64,
 }
 
 impl Informers {
     /// All relists.
     #[must_use]
-    pub fn relists(&self) -> u64 {
+    pub(crate) fn relists(&self) -> u64 {
         self.relists_expired + self.relists_refused + self.relists_ended
     }
 }
@@ -124,38 +124,38 @@ const MAX_NAMED: usize = 5;
 
 /// One instance that polls a collection or object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Poller {
+pub(crate) struct Poller {
     /// The number of reads by this instance.
-    pub reads: u64,
+    pub(crate) reads: u64,
     /// The median interval between reads, in microseconds.
-    pub median: u64,
+    pub(crate) median: u64,
     /// The interquartile range of the intervals, in microseconds.
-    pub spread: u64,
-    pub instance: Instance<CompactString>,
+    pub(crate) spread: u64,
+    pub(crate) instance: Instance<CompactString>,
 }
 
 /// The polling in one row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Polling {
+pub(crate) struct Polling {
     /// The reads of all pollers.
     pub reads: u64,
     /// The number of pollers. An instance counts once for each collection or object that it polls.
     pub pollers: u64,
     /// The number of instances that poll. If rows are merged, it is the largest number of any of these rows, because
     /// rows may share instances.
-    pub instances: u64,
+    pub(crate) instances: u64,
     /// The largest number of collections or objects that one instance polls.
-    pub most_targets: u64,
+    pub(crate) most_targets: u64,
     /// The shortest median interval of a poller with at least 5 reads, in microseconds.
-    pub fastest: Option<u64>,
+    pub(crate) fastest: Option<u64>,
     /// Served reads that no WATCH follows, whether they are polling or not.
-    pub alone: u64,
+    pub(crate) alone: u64,
     /// The intervals between successive reads of each poller.
-    pub intervals: Histogram,
+    pub(crate) intervals: Histogram,
     /// The median interval of each poller.
-    pub medians: Histogram,
+    pub(crate) medians: Histogram,
     /// The spread of each poller, in percent of its median.
-    pub spreads: Histogram,
+    pub(crate) spreads: Histogram,
     /// The pollers with the most reads.
     pub busiest: Vec<Poller>,
 }
@@ -173,7 +173,7 @@ impl Polling {
     }
 
     /// Like [`Merge::merge`], but takes `other` by reference.
-    pub fn merge_from(&mut self, other: &Self) {
+    pub(crate) fn merge_from(&mut self, other: &Self) {
         self.reads += other.reads;
         self.pollers += other.pollers;
         self.alone += other.alone;
@@ -201,31 +201,31 @@ const MAX_HERDS: usize = 32;
 
 /// Many instances that send the same LIST at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Herd {
+pub(crate) struct Herd {
     pub instances: u64,
     /// The number of LISTs of all instances.
-    pub requests: u64,
+    pub(crate) requests: u64,
     /// When the server received the first LIST, in microseconds since 1970.
-    pub from: i64,
+    pub(crate) from: i64,
     /// When the server received the last LIST, in microseconds since 1970.
-    pub to: i64,
+    pub(crate) to: i64,
     /// The cost of all LISTs of the herd. Unknown parts are `None`.
-    pub cost: ListCost,
+    pub(crate) cost: ListCost,
 }
 
 /// The cost of LISTs. The number of objects may be known even if the number of bytes is not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ListCost {
+pub(crate) struct ListCost {
     /// Objects read from etcd.
-    pub etcd_objects: Option<u64>,
+    pub(crate) etcd_objects: Option<u64>,
     /// Bytes read from etcd.
-    pub etcd_bytes: Option<u64>,
+    pub(crate) etcd_bytes: Option<u64>,
     /// The maximum number of objects that the clients received.
-    pub received_objects: Option<u64>,
+    pub(crate) received_objects: Option<u64>,
     /// The maximum number of bytes that the clients received.
-    pub received_bytes: Option<u64>,
+    pub(crate) received_bytes: Option<u64>,
     /// True if the received objects and bytes are a mean or an estimate.
-    pub received_is_mean: bool,
+    pub(crate) received_is_mean: bool,
 }
 
 impl ListCost {
@@ -243,17 +243,17 @@ impl ListCost {
 
 /// The herds of a row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Herds {
+pub(crate) struct Herds {
     pub count: u64,
     /// The number of LISTs in all herds.
-    pub requests: u64,
+    pub(crate) requests: u64,
     /// The herds with the most instances, in descending order.
     pub greatest: Vec<Herd>,
 }
 
 impl Herds {
     /// Sets the cost of each herd from the cost of one LIST.
-    pub fn set_cost(&mut self, each: ListCost) {
+    pub(crate) fn set_cost(&mut self, each: ListCost) {
         for herd in &mut self.greatest {
             herd.cost = each.times(herd.requests);
         }
@@ -280,7 +280,7 @@ impl Merge for Herds {
 
 impl Herds {
     /// Like [`Merge::merge`], but takes `other` by reference.
-    pub fn merge_from(&mut self, other: &Self) {
+    pub(crate) fn merge_from(&mut self, other: &Self) {
         self.count += other.count;
         self.requests += other.requests;
         other.greatest.iter().for_each(|herd| self.keep(*herd));
@@ -288,23 +288,23 @@ impl Herds {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Chains {
+pub(crate) struct Chains {
     /// LISTs with a second page.
     pub count: u64,
     /// The pages of these LISTs, including the first pages.
     pub pages: u64,
     /// The largest number of pages of a LIST.
-    pub longest: u64,
+    pub(crate) longest: u64,
     /// The longest time from the receipt of a LIST's first page to the end of its last page, in microseconds.
-    pub longest_micros: u64,
+    pub(crate) longest_micros: u64,
     /// LISTs with a page that got status 410, because the revision had expired.
-    pub expired: u64,
+    pub(crate) expired: u64,
     /// Expired LISTs that the client sent again within a minute.
-    pub restarted: u64,
+    pub(crate) restarted: u64,
     /// Pages at the newest revision. The server sends them if the LIST's own revision has expired.
-    pub inconsistent: u64,
+    pub(crate) inconsistent: u64,
     /// LISTs whose first page is not in the log.
-    pub headless: u64,
+    pub(crate) headless: u64,
 }
 
 impl Merge for Chains {
@@ -322,24 +322,24 @@ impl Merge for Chains {
 
 /// Durations and overlaps of the watches in one row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Watching {
-    pub watches: u64,
+pub(crate) struct Watching {
+    pub(crate) watches: u64,
     /// Watches with an end in the log.
-    pub ended: u64,
+    pub(crate) ended: u64,
     /// Watches that were served and ended within [`SHORT`](super::watching::SHORT).
-    pub short: u64,
+    pub(crate) short: u64,
     /// The largest number of short watches of one collection by one instance.
-    pub most_short: u64,
+    pub(crate) most_short: u64,
     /// The largest number of short watches of one collection by one instance within an hour.
-    pub most_short_in_an_hour: u64,
+    pub(crate) most_short_in_an_hour: u64,
     /// Watches that overlap another watch of the same collection by the same instance.
-    pub beside: u64,
+    pub(crate) beside: u64,
     /// The largest number of watches of one collection that one instance has open at the same time.
-    pub most_at_once: u64,
+    pub(crate) most_at_once: u64,
     /// Instances with parallel watches.
-    pub doubled_instances: u64,
+    pub(crate) doubled_instances: u64,
     /// Refused watches with `sendInitialEvents` that a LIST follows.
-    pub fallbacks: u64,
+    pub(crate) fallbacks: u64,
 }
 
 impl Merge for Watching {
@@ -358,19 +358,19 @@ impl Merge for Watching {
 
 /// Restarts and open watches of processes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Restarts {
+pub(crate) struct Restarts {
     /// The largest number of starts of one instance within an hour.
-    pub most_starts: u64,
+    pub(crate) most_starts: u64,
     /// The number of informers in the largest start of that instance.
-    pub informers: u64,
+    pub(crate) informers: u64,
     /// Like `most_starts`, but assumes that a watch without an end in the log ended before the next start.
-    pub most_unended_starts: u64,
+    pub(crate) most_unended_starts: u64,
     /// Instances with three or more starts within an hour.
-    pub instances: u64,
+    pub(crate) instances: u64,
     /// The largest number of pods of one `ReplicaSet` that replaced each other within an hour.
-    pub replaced_pods: u64,
+    pub(crate) replaced_pods: u64,
     /// The largest number of watches that one instance had open at the same time.
-    pub most_open: u64,
+    pub(crate) most_open: u64,
 }
 
 impl Merge for Restarts {

@@ -24,7 +24,7 @@ const LONGEST: i64 = 3_600 * SECOND;
 
 /// Whether the instances of a client's product run forever or end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Running {
+pub(crate) enum Running {
     /// The log does not show that they end.
     #[default]
     On,

@@ -11,26 +11,26 @@ use crate::requests::Instance;
 /// A watch that ends sooner than this is short. In microseconds. client-go requests five to ten minutes, and the server
 /// closes a watch without a timeout after 30 to 60 minutes. Many load balancers and clients close a watch after one
 /// minute, so this limit is a little longer.
-pub const SHORT: i64 = 65 * SECOND;
+pub(crate) const SHORT: i64 = 65 * SECOND;
 /// A watch that begins within this time after a LIST follows this LIST. In microseconds.
-pub const SOON: i64 = 30 * SECOND;
+pub(crate) const SOON: i64 = 30 * SECOND;
 /// The time that is cut from both ends of a watch before overlaps are counted, in microseconds. A new connection often
 /// begins before the server notices that the old one is gone.
 const OVERLAP: i64 = 15 * SECOND;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Watch {
+pub(crate) struct Watch {
     /// When the server received the WATCH, in microseconds since 1970.
-    pub at: i64,
+    pub(crate) at: i64,
     /// When the watch ended; `None` if the log has no end.
-    pub end: Option<i64>,
+    pub(crate) end: Option<i64>,
     /// When the watch ended. If the log has no end of the watch, the start of a later watch; see [`watches`].
-    pub gone: Option<i64>,
-    pub shape: u32,
+    pub(crate) gone: Option<i64>,
+    pub(crate) shape: u32,
     /// The class of its response.
-    pub response: ResponseClass,
+    pub(crate) response: ResponseClass,
     /// True if the request has `sendInitialEvents=true`.
-    pub sends_initial_events: bool,
+    pub(crate) sends_initial_events: bool,
 }
 
 impl Watch {
@@ -41,7 +41,7 @@ impl Watch {
 
     /// Whether the watch was served and ended within [`SHORT`].
     #[must_use]
-    pub fn is_short(&self) -> bool {
+    pub(crate) fn is_short(&self) -> bool {
         self.response == ResponseClass::Served && self.end.is_some_and(|end| end - self.at < SHORT)
     }
 }
@@ -51,7 +51,7 @@ impl Watch {
 /// A killed server writes no end. So kubetoll assumes that a watch without an end lasts until a later watch begins. A
 /// later watch within [`START`] does not count, because it belongs to the same start.
 #[must_use]
-pub fn watches(entries: &[HistoryEntry]) -> Vec<Watch> {
+pub(crate) fn watches(entries: &[HistoryEntry]) -> Vec<Watch> {
     let mut watches: Vec<Watch> = entries
         .iter()
         .filter(|entry| matches!(entry.kind(), RequestKind::WatchBegan | RequestKind::WatchEnded))

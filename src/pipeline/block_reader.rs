@@ -28,7 +28,7 @@ pub(super) struct BlockReader<'w, 'c, 'b> {
 
 impl<'w, 'c, 'b> BlockReader<'w, 'c, 'b> {
     /// Starts a block.
-    pub fn new(decoder: &'w mut Decoder, counting: &'w mut Counting<'c>, block: &'b Block) -> Self {
+    pub(crate) fn new(decoder: &'w mut Decoder, counting: &'w mut Counting<'c>, block: &'b Block) -> Self {
         let shared = counting.shared;
         let facts = SourceFacts {
             year: shared.settings.year,
@@ -40,7 +40,7 @@ impl<'w, 'c, 'b> BlockReader<'w, 'c, 'b> {
     }
 
     /// Reads a record and the records that repeat it.
-    pub fn run(&mut self, run: &RecordRun<'b>) {
+    pub(crate) fn run(&mut self, run: &RecordRun<'b>) {
         let is_read = self.record(run.record);
         let times = run.repeats.times;
         if times == 0 {
@@ -104,7 +104,7 @@ impl<'w, 'c, 'b> BlockReader<'w, 'c, 'b> {
     }
 
     /// Ends the block. Reads the RequestReceived lines that still wait, and counts all pending events.
-    pub fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         self.give_up_partial_lines();
         for record in self.pending.take_unpaired() {
             self.place = place_of(&record, self.block);

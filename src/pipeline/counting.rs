@@ -42,7 +42,7 @@ pub(super) struct Counting<'a> {
 
 impl<'a> Counting<'a> {
     /// Starts to count for a pass.
-    pub fn new(shared: &'a Shared<'a>, pass: &'a Pass<'a>) -> Self {
+    pub(crate) fn new(shared: &'a Shared<'a>, pass: &'a Pass<'a>) -> Self {
         Self {
             pass,
             shared,
@@ -57,7 +57,7 @@ impl<'a> Counting<'a> {
 
     /// Merges the counts of all workers at the end of a pass. Counts the access lines that still wait, and frees the
     /// deduplicator.
-    pub fn sum(mut all: Vec<Self>) -> Counted {
+    pub(crate) fn sum(mut all: Vec<Self>) -> Counted {
         let Some(first) = all.first_mut() else { return Counted::default() };
         let shared = first.shared;
         for (print, lines) in shared.pending_groups.take() {
@@ -87,7 +87,7 @@ impl<'a> Counting<'a> {
         matches!(self.pass, Pass::Count | Pass::Etcd)
     }
 
-    pub fn begin(&mut self, block: &Block) {
+    pub(crate) fn begin(&mut self, block: &Block) {
         self.source.bytes += block.bytes.len() as u64;
         self.source.lines += block.lines;
         self.source.framing = block.framing.as_str();
@@ -101,7 +101,7 @@ impl<'a> Counting<'a> {
         }
     }
 
-    pub fn end(&mut self, source: u32) {
+    pub(crate) fn end(&mut self, source: u32) {
         let counts = std::mem::take(&mut self.source);
         if self.is_count() {
             let input = &mut self.counted.ledger.input;
@@ -111,7 +111,7 @@ impl<'a> Counting<'a> {
         }
     }
 
-    pub fn take(
+    pub(crate) fn take(
         &mut self,
         outcome: Outcome<'_>,
         layers: Layers,
@@ -157,7 +157,7 @@ impl<'a> Counting<'a> {
     }
 
     /// Counts the repeated records of a run after its first two. All of them have the outcome `uncounted`.
-    pub fn repeat(&mut self, uncounted: Uncounted, run: &RecordRun<'_>, source: u32) {
+    pub(crate) fn repeat(&mut self, uncounted: Uncounted, run: &RecordRun<'_>, source: u32) {
         let uncounted = if matches!(self.pass, Pass::Etcd) { uncounted.beside_etcd() } else { uncounted };
         let times = run.repeats.times as u64 - 1;
         match uncounted {
@@ -181,7 +181,7 @@ impl<'a> Counting<'a> {
         }
     }
 
-    pub fn skip(&mut self, reason: SkipReason, extent: Extent, place: SourcePosition) {
+    pub(crate) fn skip(&mut self, reason: SkipReason, extent: Extent, place: SourcePosition) {
         if !self.is_count() {
             return;
         }
@@ -314,7 +314,7 @@ impl<'a> Counting<'a> {
     /// Servers write at most two different lines for a request. If there are more, a client chose the audit ID or a
     /// tool masked it. Then lines belong to one request only if their start times are almost equal; see
     /// [`PendingAccessLine::began`].
-    pub fn settle(&mut self, print: u64, mut lines: Vec<PendingAccessLine>) {
+    pub(crate) fn settle(&mut self, print: u64, mut lines: Vec<PendingAccessLine>) {
         lines.sort_by(|one, other| one.rank().cmp(&other.rank()));
         let mut contents = HashSet::new();
         let differ: Vec<bool> = lines.iter().map(|pending| contents.insert(pending.content())).collect();
@@ -371,7 +371,7 @@ impl<'a> Counting<'a> {
         input.access_ids += u64::from(!line.audit_id.is_empty());
         input.undated += u64::from(request.received.is_none());
         if let Some(received) = request.received {
-            input.access_span = widened(input.access_span, received);
+            input.access_span = Some(widened(input.access_span, received));
         }
         date(&mut request, shared, &mut counted.ledger);
     }
@@ -435,7 +435,7 @@ pub(super) enum Uncounted {
 }
 
 impl Uncounted {
-    pub fn from_outcome(outcome: &Outcome<'_>) -> Option<Self> {
+    pub(crate) fn from_outcome(outcome: &Outcome<'_>) -> Option<Self> {
         match outcome {
             Outcome::Skip(reason, extent) => Some(Self::Skip(*reason, *extent)),
             Outcome::Foreign(kind) => Some(Self::Foreign(*kind)),

@@ -25,7 +25,7 @@ struct Lane<'w, W> {
 ///
 /// # Errors
 /// The first error of `take`.
-pub fn each<W: Send>(
+pub(crate) fn each<W: Send>(
     sources: &[Source],
     settings: &Settings,
     progress: &Arc<AtomicU64>,

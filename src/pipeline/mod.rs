@@ -21,11 +21,11 @@ use crate::input::{Block, Feed, Source, can_be_read_again};
 use crate::k8s::KubeVersion;
 use crate::ledger::{EtcdLog, Index, Ledger, Merge, ServerTimeline, SourceCounts};
 
-pub use each::each;
+pub(crate) use each::each;
 pub use pass::{Counted, Pass};
 pub use settings::Settings;
 pub use shared::Shared;
-pub use version_evidence::claims;
+pub(crate) use version_evidence::claims;
 pub use worker::Worker;
 
 /// Reads all sources and counts their requests.
@@ -69,7 +69,7 @@ pub fn run(
 ///
 /// # Errors
 /// If the operating system cannot start threads.
-pub fn etcd_log(
+pub(crate) fn etcd_log(
     sources: &[Source],
     settings: &Settings,
     progress: &Arc<AtomicU64>,

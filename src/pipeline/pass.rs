@@ -21,9 +21,9 @@ pub struct Counted {
     /// Requests of audit logs, and counts of all input.
     pub ledger: Ledger,
     /// Requests of access logs.
-    pub access: Ledger,
+    pub(crate) access: Ledger,
     /// Facts from access lines and traces about requests of audit logs.
-    pub additions: Additions,
+    pub(crate) additions: Additions,
     /// Lines of etcd's log.
     pub etcd: EtcdLines,
 }

@@ -27,7 +27,7 @@ pub(super) fn note(request: &Request<'_>, evidence: &mut VersionEvidence) {
 }
 
 /// Calls `claim` with each claim in a request.
-pub fn claims(request: &Request<'_>, mut claim: impl FnMut(Claim)) {
+pub(crate) fn claims(request: &Request<'_>, mut claim: impl FnMut(Claim)) {
     if let Some(VersionClaim { by, version, instance, .. }) = confirmed_claim(request) {
         claim(Claim::Stated(by, version, instance));
     }

@@ -13,7 +13,7 @@ const WIDE: usize = 145;
 
 /// Renders the clients with the most load, each in its own row. The other clients share one row.
 #[must_use]
-pub fn table(report: &Report, top: usize, width: usize) -> String {
+pub(crate) fn table(report: &Report, top: usize, width: usize) -> String {
     let (wide, narrow) = (width >= WIDE, width < NARROW);
     let (priced, by_objects) = (cost::is_by_inventory(report), cost::is_by_objects(report));
     let columns = columns(wide, narrow, priced);

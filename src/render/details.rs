@@ -24,11 +24,11 @@ const NEAR: usize = 3;
 
 /// The value that clap sets if the user writes `--details` without a value. No command-line argument can contain this
 /// character.
-pub const ALL: &str = "\0";
+pub(crate) const ALL: &str = "\0";
 
 /// The value of `--details`.
 #[derive(Debug, Clone)]
-pub enum Details {
+pub(crate) enum Details {
     /// All cases, and the parts that the page omits.
     All,
     /// Only these cases and clients. The text is the whole value, because a client's name may contain a comma.
@@ -37,7 +37,7 @@ pub enum Details {
 
 /// One item of the value.
 #[derive(Debug, Clone)]
-pub enum DetailTarget {
+pub(crate) enum DetailTarget {
     /// Cases from the first number through the last.
     Cases(u64, u64),
     /// A client's name, in which `*` matches any text.
@@ -107,7 +107,7 @@ impl Details {
     ///
     /// # Errors
     /// If the report lacks a requested case or client.
-    pub fn choose<'r>(&self, report: &'r Report) -> Result<ChosenDetails<'r>, String> {
+    pub(crate) fn choose<'r>(&self, report: &'r Report) -> Result<ChosenDetails<'r>, String> {
         let mut chosen =
             ChosenDetails { is_all: matches!(self, Self::All), cases: BTreeMap::new(), clients: Vec::new() };
         let wanted = match self {

@@ -9,7 +9,7 @@ const CHARS_A_COLUMN: usize = 4;
 
 /// Returns the maximum number of columns that a text can take.
 #[must_use]
-pub fn width(text: &str) -> usize {
+pub(crate) fn width(text: &str) -> usize {
     // On some terminals, a sequence of characters (such as a flag emoji) takes fewer columns than its parts.
     text.chars().map(char_width).sum()
 }
@@ -20,7 +20,7 @@ fn char_width(c: char) -> usize {
 
 /// Returns the number of bytes of a text that fit into `room` columns.
 #[must_use]
-pub fn fitting(text: &str, room: usize) -> usize {
+pub(crate) fn fitting(text: &str, room: usize) -> usize {
     let (mut used, mut bytes) = (0, 0);
     for c in text.chars().take(room.saturating_mul(CHARS_A_COLUMN)) {
         used += char_width(c);
@@ -50,7 +50,7 @@ fn fitting_end(text: &str, room: usize) -> usize {
 
 /// Cuts a text to `room` columns. A cut text ends with `…`.
 #[must_use]
-pub fn cut(text: &str, room: usize) -> Cow<'_, str> {
+pub(crate) fn cut(text: &str, room: usize) -> Cow<'_, str> {
     if fitting(text, room) == text.len() {
         return Cow::Borrowed(text);
     }
@@ -60,7 +60,7 @@ pub fn cut(text: &str, room: usize) -> Cow<'_, str> {
 /// Cuts a text in the middle to `room` columns, with `…` at the cut. The part before the cut gets `tenths` tenths of
 /// the room.
 #[must_use]
-pub fn cut_middle(text: &str, room: usize, tenths: usize) -> Cow<'_, str> {
+pub(crate) fn cut_middle(text: &str, room: usize, tenths: usize) -> Cow<'_, str> {
     if fitting(text, room) == text.len() {
         return Cow::Borrowed(text);
     }
@@ -72,13 +72,13 @@ pub fn cut_middle(text: &str, room: usize, tenths: usize) -> Cow<'_, str> {
 
 /// Appends spaces to a text until it fills `columns`.
 #[must_use]
-pub fn left_aligned(text: &str, columns: usize) -> String {
+pub(crate) fn left_aligned(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
 }
 
 /// Puts spaces before a text until it fills `columns`.
 #[must_use]
-pub fn right_aligned(text: &str, columns: usize) -> String {
+pub(crate) fn right_aligned(text: &str, columns: usize) -> String {
     format!("{}{text}", " ".repeat(columns.saturating_sub(width(text))))
 }
 

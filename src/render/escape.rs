@@ -31,7 +31,7 @@ pub(super) fn is_unsafe(c: char) -> bool {
 
 /// Masks secrets and writes unsafe characters as escapes such as `\u{9b}`.
 #[must_use]
-pub fn escaped(text: &str) -> Cow<'_, str> {
+pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
     match secrets::masked(text) {
         Cow::Borrowed(text) => visible(text),
         Cow::Owned(text) => Cow::Owned(visible(&text).into_owned()),
@@ -60,7 +60,7 @@ fn visible(text: &str) -> Cow<'_, str> {
 ///
 /// Source: actions/runner `ActionCommand.cs`, microsoft/azure-pipelines-agent `Command.cs`.
 #[must_use]
-pub fn without_commands(text: &str) -> Cow<'_, str> {
+pub(crate) fn without_commands(text: &str) -> Cow<'_, str> {
     if !text.contains("::") && !text.contains("##") {
         return Cow::Borrowed(text);
     }
@@ -271,7 +271,7 @@ fn push_visible<W: ?Sized + Write>(out: &mut W, text: &str) -> io::Result<()> {
 /// # Panics
 /// Never: writing to memory cannot fail, and JSON is UTF-8.
 #[must_use]
-pub fn safe_json(json: &str) -> String {
+pub(crate) fn safe_json(json: &str) -> String {
     let mut marked = String::with_capacity(json.len());
     push_without_marks(&mut marked, json, "\\u0023");
     let mut out = Vec::with_capacity(marked.len());

@@ -18,7 +18,7 @@ const KUBETOLL: &[(&str, &str)] = &[("title", "kubetoll")];
 
 /// Renders a line for each of the worst cases, in report order. The last line counts the other cases.
 #[must_use]
-pub fn render(report: &Report) -> String {
+pub(crate) fn render(report: &Report) -> String {
     let findings = FindingIndex::new(report);
     // GitHub silently drops the eleventh annotation of a level.
     let (mut warnings, mut notices) = (0, usize::from(report.cases.len() > MAX_CASES));

@@ -147,7 +147,7 @@ fn not_read(input: &Input, unknown: fn(&[UnknownFiles]) -> Vec<String>) -> Vec<S
 
 /// Returns a line for each kind of file without audit events. The line has the number of files, and how to read them.
 #[must_use]
-pub fn unknown(kinds: &[UnknownFiles]) -> Vec<String> {
+pub(crate) fn unknown(kinds: &[UnknownFiles]) -> Vec<String> {
     let mut lines: Vec<String> = kinds.iter().take(NAMED_KINDS).map(unknown_line).collect();
     let others = kinds.iter().skip(NAMED_KINDS).map(|one| one.count).sum::<u64>();
     if others > 0 {
@@ -173,7 +173,7 @@ fn unknown_line(one: &UnknownFiles) -> String {
 
 /// Describes how to read a file that was compressed with a long window.
 #[must_use]
-pub fn long_window(file: &str) -> String {
+pub(crate) fn long_window(file: &str) -> String {
     let input = if file == "<stdin>" { String::new() } else { format!(" -c {}", quoted(file)) };
     format!(
         "{file}: compressed with zstd --long, and not read; run: zstd -d --long=31{input} | kubetoll scan -"

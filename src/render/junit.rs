@@ -20,7 +20,7 @@ const INPUT: &str = "(input)";
 ///
 /// # Errors
 /// Returns an error if XML cannot hold a text.
-pub fn render(report: &Report) -> Result<String, SerializeError> {
+pub(crate) fn render(report: &Report) -> Result<String, SerializeError> {
     let mut suite = TestSuite::new("kubetoll");
     suite.add_property(("kubetoll", report.kubetoll_version.as_str()));
     suite.add_property(("server", &*escaped(&facts::server(&report.server))));

@@ -17,7 +17,7 @@ use crate::report::summary_rows::{SummaryContent, SummaryRow, summary_rows};
 use crate::report::v1::{Case, Finding, Load, Report, Suppressed};
 
 /// The maximum length of the page, in characters. A GitHub comment holds 65,536.
-pub const MAX_CHARS: usize = 60_000;
+pub(crate) const MAX_CHARS: usize = 60_000;
 /// The maximum number of characters of all table rows. The rest of the page is for details.
 const TABLE_CHARS: usize = 20_000;
 /// The maximum number of characters of each other list, such as problems with the input or the policy.
@@ -39,7 +39,7 @@ const WIDTH: usize = 90;
 
 /// Renders the report in at most [`MAX_CHARS`] characters. Cases that do not fit are only counted.
 #[must_use]
-pub fn render(report: &Report) -> String {
+pub(crate) fn render(report: &Report) -> String {
     let title = format!("# kubetoll: {}\n\n", text(&facts::verdict(report)));
     let mind =
         list(facts::problems(report).iter().map(|wrong| format!("- **Warning:** {}\n", short_text(wrong))));

@@ -9,7 +9,7 @@ use crate::products::Product;
 
 /// Renders a table of products, `width` characters wide.
 #[must_use]
-pub fn list(products: &[Product], width: usize) -> String {
+pub(crate) fn list(products: &[Product], width: usize) -> String {
     let columns =
         [("product", false), ("kind", false), ("library", false), ("fixes", true), ("title", false)];
     let rows = products.iter().map(|product| {
@@ -26,13 +26,13 @@ pub fn list(products: &[Product], width: usize) -> String {
 
 /// Renders products as a JSON array with all fields.
 #[must_use]
-pub fn json(products: &[Product]) -> String {
+pub(crate) fn json(products: &[Product]) -> String {
     pretty_json(&products) + "\n"
 }
 
 /// Renders the page of one product.
 #[must_use]
-pub fn page(product: &Product) -> String {
+pub(crate) fn page(product: &Product) -> String {
     let mut page = format!("{} ({})\n\n", escaped(&product.title), escaped(&product.name));
     let mut line = |title: &str, text: &str| {
         writeln!(page, "{title:<17} {}", escaped(text)).expect("a String takes all");

@@ -12,7 +12,7 @@ use crate::report::Ranked;
 
 /// Renders a line for each value: its requests, their share, and the value.
 #[must_use]
-pub fn text(ranked: &Ranked) -> String {
+pub(crate) fn text(ranked: &Ranked) -> String {
     let Ranked { by, requests, rows, others } = ranked;
     let mut out = format!("{} by {by}\n", counted(*requests, "request"));
     let width = rows.iter().map(|row| count(row.requests).len()).chain([count(others.requests).len()]);
@@ -55,13 +55,13 @@ fn shown_next(ranked: &Ranked) -> u64 {
 
 /// Renders the count as a JSON object.
 #[must_use]
-pub fn json(ranked: &Ranked) -> String {
+pub(crate) fn json(ranked: &Ranked) -> String {
     escape::pretty_json(ranked) + "\n"
 }
 
 /// Renders a header line and one line for each value. Values beyond `--top` are omitted.
 #[must_use]
-pub fn csv(ranked: &Ranked) -> String {
+pub(crate) fn csv(ranked: &Ranked) -> String {
     let mut out = format!("requests,share,{}\n", ranked.by);
     for row in &ranked.rows {
         writeln!(out, "{},{:.6},{}", row.requests, row.share, csv_cell(&row.value))

@@ -12,7 +12,7 @@ use crate::requests::contract::Readable;
 
 /// Renders the page of `kubetoll classify`.
 #[must_use]
-pub fn render(request: &Readable<'_>, server: &Server, width: usize) -> String {
+pub(crate) fn render(request: &Readable<'_>, server: &Server, width: usize) -> String {
     let judged = request.judge(server);
     let mut page = String::new();
     let mut line = |name: &str, text: &str| {
@@ -23,7 +23,7 @@ pub fn render(request: &Readable<'_>, server: &Server, width: usize) -> String {
     line("served from", &source(judged.served_from, judged.likely, judged.rejected));
     line("limit", judged.limit);
     let shape = request.shape();
-    line("cost", &outline(server, &shape, &judge(server, &shape, None)));
+    line("cost", &outline(server, &shape, judge(server, &shape, None)));
     line("reason", judged.reason);
     line("certainty", certainty(judged.certainty));
     line("why", judged.explanation);
@@ -39,20 +39,20 @@ pub fn render(request: &Readable<'_>, server: &Server, width: usize) -> String {
 
 /// Renders the line of a request that a command sends.
 #[must_use]
-pub fn sent(method: &str, uri: &str, width: usize) -> String {
+pub(crate) fn sent(method: &str, uri: &str, width: usize) -> String {
     let text = format!("{} {}", escaped(method), escaped(&masked_target(uri)));
     wrapped(&format!("{:<12}", "sent"), &" ".repeat(12), &text, width)
 }
 
 /// Renders a note below the verdicts.
 #[must_use]
-pub fn note(text: &str, width: usize) -> String {
+pub(crate) fn note(text: &str, width: usize) -> String {
     wrapped("note: ", "      ", text, width)
 }
 
 /// Renders the verdict of each release, for a request without a given version.
 #[must_use]
-pub fn render_versions(request: &Readable<'_>, server: &Server, width: usize) -> String {
+pub(crate) fn render_versions(request: &Readable<'_>, server: &Server, width: usize) -> String {
     let name =
         wrapped(&format!("{:<12}", "request"), &" ".repeat(12), &request_line(&request.judge(server)), width);
     format!("{name}\n{}", versions(request, server, None, width))
@@ -61,7 +61,7 @@ pub fn render_versions(request: &Readable<'_>, server: &Server, width: usize) ->
 /// Renders a table of releases with their verdicts, and marks the row of `version`.
 fn versions(request: &Readable<'_>, server: &Server, version: Option<KubeVersion>, width: usize) -> String {
     let shape = request.shape();
-    let spans = across_versions_with(server, &shape, |server, verdict| outline(server, &shape, verdict));
+    let spans = across_versions_with(server, &shape, |server, verdict| outline(server, &shape, *verdict));
     let from = |span: &VersionRange| KubeVersion::new(span.first.minor, span.first.patch.unwrap_or(0));
     let own = version.and_then(|version| spans.iter().rposition(|(span, _)| from(span) <= version));
     let own_reason = judge(server, &shape, None).reason;
@@ -147,7 +147,7 @@ fn server_line(server: &Server) -> String {
 
 /// Returns a phrase for the place that a response was served from.
 #[must_use]
-pub fn source(served_from: &str, likely: Option<&str>, rejected: Option<u16>) -> String {
+pub(crate) fn source(served_from: &str, likely: Option<&str>, rejected: Option<u16>) -> String {
     match (likely, rejected) {
         (Some(likely), _) => format!("depends, likely {likely}"),
         (None, Some(status)) => format!("rejected with {status}"),
@@ -199,7 +199,7 @@ mod tests {
             let request = Readable::new(method, uri).expect("a request");
             let server = Server::with_defaults(KubeVersion::NEWEST);
             let spans = across_versions_with(&server, &request.shape(), |server, verdict| {
-                outline(server, &request.shape(), verdict)
+                outline(server, &request.shape(), *verdict)
             });
             for width in [80, 100, 200] {
                 let page = render_versions(&request, &server, width);

@@ -32,7 +32,7 @@ const MAX_PLACES: usize = 10;
 /// # Panics
 /// Never: all map keys are strings.
 #[must_use]
-pub fn render(report: &Report) -> String {
+pub(crate) fn render(report: &Report) -> String {
     let findings = FindingIndex::new(report);
     let cases = &report.cases[..report.cases.len().min(MAX_RESULTS)];
     let fired: BTreeSet<&str> = cases.iter().flat_map(|case| case.rules.iter().map(String::as_str)).collect();

@@ -19,7 +19,7 @@ pub struct View<'r> {
 }
 
 /// The default for `top`.
-pub const TOP: usize = 10;
+pub(crate) const TOP: usize = 10;
 /// The maximum number of lines of a page with up to [`TOP`] cases. More cases take more lines.
 const LINES: usize = 40;
 /// The maximum number of lines of a case.

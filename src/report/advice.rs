@@ -20,7 +20,7 @@ const STALE_OR_LESS: &str = "If data that is seconds old is enough, send resourc
 
 /// The role of the client, which decides which change helps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ClientRole {
+pub(crate) enum ClientRole {
     /// The client lists the pods of one node.
     NodeAgent,
     /// Any other client. [`Job`] shows how likely the client is a one-shot job. Such a job gains nothing from a
@@ -42,7 +42,7 @@ impl ClientRole {
 /// Returns what the client's author or the cluster's operator can do; `None` if nothing is wrong. The first sentence is
 /// the first step.
 #[must_use]
-pub fn advice(reason: Reason, verb: Verb, server: &Server, role: ClientRole) -> Option<String> {
+pub(crate) fn advice(reason: Reason, verb: Verb, server: &Server, role: ClientRole) -> Option<String> {
     let for_a_job = || for_a_job(reason, verb, server).map(str::to_owned);
     match role {
         ClientRole::NodeAgent => {
@@ -218,7 +218,7 @@ fn for_any(reason: Reason, verb: Verb, server: &Server) -> Option<String> {
 
 /// Names the parameters that the server ignores, and the parameters that the client probably meant.
 #[must_use]
-pub fn misspelled(ignored: &[String], meant: &[String]) -> Option<String> {
+pub(crate) fn misspelled(ignored: &[String], meant: &[String]) -> Option<String> {
     if meant.is_empty() {
         return None;
     }

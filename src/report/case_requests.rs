@@ -23,7 +23,7 @@ pub struct CaseRequests {
     /// Each key has the hashes of a client and a product.
     shapes: HashMap<(u64, u64), BTreeSet<ShapeKey>, FxBuildHasher>,
     /// Whether some rows are overflow rows. The clients, products or shapes of such rows are unknown.
-    pub is_folded: bool,
+    pub(crate) is_folded: bool,
 }
 
 impl CaseRequests {
@@ -49,14 +49,14 @@ impl CaseRequests {
 
     /// Whether the case has no requests, because it is about the log itself.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.shapes.is_empty()
     }
 }
 
 /// Decides whether a request belongs to one of the cases.
 #[derive(Debug)]
-pub struct CaseFilter {
+pub(crate) struct CaseFilter {
     cases: Vec<CaseRequests>,
     /// The server of each version index.
     servers: Vec<Server>,
@@ -66,18 +66,18 @@ pub struct CaseFilter {
 
 /// Each worker's cache of whether the requests of a row pass the filter.
 #[derive(Debug, Default)]
-pub struct CaseCache(HashMap<RowHash, bool, FxBuildHasher>);
+pub(crate) struct CaseCache(HashMap<RowHash, bool, FxBuildHasher>);
 
 impl CaseFilter {
     /// Creates a filter. `servers` has a server for each version index.
     #[must_use]
-    pub fn new(cases: Vec<CaseRequests>, servers: Vec<Server>, received_only: bool) -> Self {
+    pub(crate) fn new(cases: Vec<CaseRequests>, servers: Vec<Server>, received_only: bool) -> Self {
         let names = servers.first().map(ConfiguredNames::new).unwrap_or_default();
         Self { cases, servers, names, received_only }
     }
 
     /// Whether the request belongs to one of the cases.
-    pub fn pass(&self, request: &Request<'_>, cache: &mut CaseCache) -> bool {
+    pub(crate) fn pass(&self, request: &Request<'_>, cache: &mut CaseCache) -> bool {
         let cache = &mut cache.0;
         let row = RowHash::new(request);
         if let Some(passes) = cache.get(&row) {

@@ -21,8 +21,8 @@ const WARNS_FROM: &str = "100 ms";
 /// The parsed etcd log, and its files.
 #[derive(Debug, Clone, Copy)]
 pub struct EtcdLogInput<'a> {
-    pub log: &'a EtcdLog,
-    pub sources: &'a Sources,
+    pub(crate) log: &'a EtcdLog,
+    pub(crate) sources: &'a Sources,
 }
 
 impl EtcdLogInput<'_> {

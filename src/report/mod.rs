@@ -1,10 +1,10 @@
 //! The report: everything that renderers show, and the public JSON contract.
 
-pub mod advice;
+pub(crate) mod advice;
 mod build;
 mod case_requests;
 mod case_texts;
-pub(crate) mod cases;
+pub mod cases;
 mod clients;
 mod context;
 mod contradictions;
@@ -20,17 +20,17 @@ mod patterns;
 mod ranked;
 mod ranking;
 mod server_log;
-pub mod summary_rows;
+pub(crate) mod summary_rows;
 mod sums;
 mod text_cache;
 pub mod v1;
 mod version;
 
 pub use build::{build, build_with_cases};
-pub use case_requests::{CaseCache, CaseFilter, CaseRequests};
+pub(crate) use case_requests::{CaseCache, CaseFilter};
 pub use context::Context;
-pub use etcd_log::EtcdLogInput;
-pub use input::unknown_files;
-pub use ranked::{Ranked, RankedOthers, RankedRow};
+pub(crate) use etcd_log::EtcdLogInput;
+pub(crate) use input::unknown_files;
+pub(crate) use ranked::Ranked;
 pub use ranking::Detail;
 pub use v1::Report;

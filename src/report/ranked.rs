@@ -13,42 +13,42 @@ const NO_CODE: &str = "(no code)";
 /// The values of a property, with the number of requests of each.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Ranked {
+pub(crate) struct Ranked {
     /// The property, as named by `--by`.
-    pub by: &'static str,
+    pub(crate) by: &'static str,
     /// The number of all requests.
-    pub requests: u64,
+    pub(crate) requests: u64,
     /// The values with the most requests. Values with the same number of requests are sorted by name.
-    pub rows: Vec<RankedRow>,
+    pub(crate) rows: Vec<RankedRow>,
     /// The sum over all values that have no row.
-    pub others: RankedOthers,
+    pub(crate) others: RankedOthers,
 }
 
 #[derive(Debug, Serialize)]
-pub struct RankedRow {
-    pub value: String,
-    pub requests: u64,
+pub(crate) struct RankedRow {
+    pub(crate) value: String,
+    pub(crate) requests: u64,
     /// The share of all requests that have this value, from 0 to 1.
-    pub share: f64,
+    pub(crate) share: f64,
 }
 
 /// The sum over the values without a row.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct RankedOthers {
+pub(crate) struct RankedOthers {
     /// The number of values without a row.
-    pub values: u64,
+    pub(crate) values: u64,
     /// Whether there are more than `values`. If so, the ledger reached its limit and counted the rest together.
-    pub more: bool,
+    pub(crate) more: bool,
     /// The number of requests with a value that has no row.
-    pub requests: u64,
+    pub(crate) requests: u64,
 }
 
 impl Ranked {
     /// Ranks the values in a ledger with `Settings::by`, and keeps the first `top`. In such a ledger, each client is a
     /// value. If `is_code`, all requests are one client, and the status codes of its rows are the values.
     #[must_use]
-    pub fn from_ledger(ledger: Ledger, by: &'static str, is_code: bool, top: usize) -> Self {
+    pub(crate) fn from_ledger(ledger: Ledger, by: &'static str, is_code: bool, top: usize) -> Self {
         let received_only = ledger.input.received_only();
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
         let mut folded = 0;

@@ -8,7 +8,7 @@ use crate::k8s::Verb;
 use crate::rules::figures::count;
 
 /// The maximum number of findings in a report. Other findings are only counted. A finding takes up to 8 KB.
-pub const MAX_FINDINGS: usize = 10_000;
+pub(crate) const MAX_FINDINGS: usize = 10_000;
 
 /// Which findings and shapes the report shows. The others are only counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

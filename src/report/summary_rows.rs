@@ -7,7 +7,7 @@ use super::v1::{Case, Client, Load, Report, is_estimate};
 
 /// The content of a summary row.
 #[derive(Debug, Clone, PartialEq)]
-pub enum SummaryContent<'r> {
+pub(crate) enum SummaryContent<'r> {
     /// Cases with an error or a warning. If the report has none, all cases.
     Cases(&'r [Case]),
     /// Cases of severity `info`, if the report also has errors or warnings.
@@ -20,29 +20,29 @@ pub enum SummaryContent<'r> {
 
 /// A summary row.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SummaryRow<'r> {
-    pub what: SummaryContent<'r>,
+pub(crate) struct SummaryRow<'r> {
+    pub(crate) what: SummaryContent<'r>,
     /// `None` for a row without requests.
-    pub load: Option<Load>,
+    pub(crate) load: Option<Load>,
 }
 
 /// Returns the number of cases in a table of at most `top` rows. If the report has errors or warnings, cases of
 /// severity `info` are left out.
 #[must_use]
-pub fn shown_cases(report: &Report, top: usize) -> usize {
+pub(crate) fn shown_cases(report: &Report, top: usize) -> usize {
     let urgent = report.cases.iter().filter(|case| case.severity != "info").count();
     if urgent == 0 { report.cases.len().min(top) } else { urgent.min(top) }
 }
 
 /// Returns the clients without a finding, in the report's order.
-pub fn without_finding(report: &Report) -> impl Iterator<Item = &Client> {
+pub(crate) fn without_finding(report: &Report) -> impl Iterator<Item = &Client> {
     report.clients.iter().filter(|client| client.cases.is_empty())
 }
 
 /// Returns the summary rows for a table. The table shows the first `cases` cases and the first `clients` clients
 /// without a finding.
 #[must_use]
-pub fn summary_rows(report: &Report, cases: usize, clients: usize) -> Vec<SummaryRow<'_>> {
+pub(crate) fn summary_rows(report: &Report, cases: usize, clients: usize) -> Vec<SummaryRow<'_>> {
     let left = &report.cases[cases.min(report.cases.len())..];
     let is_only_info = report.cases.iter().all(|case| case.severity == "info");
     let urgent = left.iter().filter(|case| case.severity != "info").count();

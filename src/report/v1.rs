@@ -27,41 +27,42 @@ use crate::rules::Gates;
 
 pub use case::{Case, Member, Members, Source};
 pub use cost::{Amount, Cost, CostMinute, Inventory, InventoryFile, Lack, Ranking, Work};
-pub use etcd_log::{EtcdAmount, EtcdClient, EtcdLog, EtcdRequest, EtcdRequests, EtcdSlow, EtcdSource};
-pub use example::Example;
-pub use finding::{
-    Evidence, Finding, FindingCounts, KnownProduct, Named, Path, Permission, Policy, Program, Rival,
-    RuleInfo, RuleRef, SourceInfo, Stats, Suppressed, SuppressionInfo, Who,
+pub(crate) use etcd_log::{EtcdAmount, EtcdClient, EtcdLog, EtcdRequest, EtcdRequests, EtcdSlow, EtcdSource};
+pub(crate) use example::Example;
+pub use finding::Finding;
+pub(crate) use finding::{
+    Evidence, FindingCounts, KnownProduct, Named, Path, Permission, Policy, Program, Rival, RuleInfo,
+    RuleRef, SourceInfo, Suppressed, SuppressionInfo, Who,
 };
 pub use input::{
     Copy, Damaged, Input, NotRead, NotReadFile, SkippedAt, SourceInput, UnknownFiles, UnreadAt, WithoutEvents,
 };
 pub use load::{Load, is_estimate};
-pub use pattern::{
-    AllFollowed, Chains, Followed, Herd, Herds, Informers, Instance, Pattern, Poller, Polling, Relists,
-    Watches,
+pub use pattern::Pattern;
+pub(crate) use pattern::{
+    AllFollowed, Chains, Followed, Herd, Herds, Informers, Instance, Poller, Polling, Relists, Watches,
 };
 pub use server_log::{Items, PriorityAndFairness, TraceGroup};
 pub use shared::{Shared, Timestamp};
-pub(crate) use timeline::minute;
+pub use timeline::minute;
 pub use timeline::{Peak, PeakClient, Point, Points, Timeline};
-pub use version::{VersionEvidence, VersionRange, VersionTotals};
+pub(crate) use version::{VersionEvidence, VersionRange, VersionTotals};
 
 /// The version of this contract.
-pub const SCHEMA_VERSION: u32 = 1;
+pub(crate) const SCHEMA_VERSION: u32 = 1;
 
 /// The report: what each client costs the control plane.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
     /// The version of this contract: 1.
-    pub schema_version: u32,
+    pub(crate) schema_version: u32,
     /// The version of kubetoll that wrote the report.
     pub kubetoll_version: String,
     /// The input: records, skipped records and source files.
     pub input: Input,
     /// The server configuration that the verdicts assume.
-    pub server: Server,
+    pub(crate) server: Server,
     /// Sums over all clients.
     pub totals: Totals,
     /// The cases: findings grouped by cause. Ordered by severity, then by load.
@@ -71,105 +72,105 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// The counts that `--fail-on` checks.
     #[serde(skip)]
-    pub gates: Gates,
+    pub(crate) gates: Gates,
     /// The number of findings by severity.
     pub finding_counts: FindingCounts,
     /// The rules that were active.
-    pub rules: Vec<RuleInfo>,
+    pub(crate) rules: Vec<RuleInfo>,
     /// Errors in conditions and texts of rules, for example because a value has the wrong type.
     pub rule_failures: Vec<String>,
     /// The effect of the policy file.
-    pub policy: Policy,
+    pub(crate) policy: Policy,
     /// The objects of the cluster, from `--inventory`; null without it.
     pub inventory: Option<Inventory>,
     /// How clients are ranked.
-    pub ranking: Ranking,
+    pub(crate) ranking: Ranking,
     /// The clients, ordered as `ranking` describes.
     pub clients: Vec<Client>,
     /// How much of the log the patterns over time cover.
     pub followed: AllFollowed,
     /// Traces of slow requests (more than 500 ms) in the apiserver's own log. The group with the largest total time
     /// is first.
-    pub traces: Vec<TraceGroup>,
+    pub(crate) traces: Vec<TraceGroup>,
     /// The number of traces that `traces` omits. kubetoll keeps at most 32,768 traces.
-    pub traces_left_out: u64,
+    pub(crate) traces_left_out: u64,
     /// The content of etcd's own log; null without `--etcd-log`.
-    pub etcd_log: Option<EtcdLog>,
+    pub(crate) etcd_log: Option<EtcdLog>,
 }
 
 /// The server configuration that the verdicts assume.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Server {
+pub(crate) struct Server {
     /// The Kubernetes version: the best estimate. After an upgrade, the last version.
-    pub kube_version: String,
+    pub(crate) kube_version: String,
     /// The source of `kubeVersion`: `flag`, `loopback-user-agent` or `start-line` (the server states it),
     /// `apiserver-user-agent`, `control-plane-user-agent`, `kubelet-user-agent`, `unconfirmed-user-agent` (in an
     /// access log), `newest-possible` (the newest version that fits `evidence`) or `newest-known` (the log shows
     /// nothing).
-    pub version_source: String,
+    pub(crate) version_source: String,
     /// `version_source` as text, with the other possible versions.
     #[serde(skip)]
-    pub version_from: String,
+    pub(crate) version_from: String,
     /// All versions that the log shows. After an upgrade, they are in order of time, else ascending.
-    pub kube_versions: Vec<String>,
+    pub(crate) kube_versions: Vec<String>,
     /// How several versions are related. `over-time`: an upgrade; each request is judged by the version at its time.
     /// `by-file`: each file is judged by its own version. `at-the-same-time`: one file holds requests to several
     /// servers; all are judged by `kubeVersion`. Null for one version.
-    pub versions_differ: Option<String>,
+    pub(crate) versions_differ: Option<String>,
     /// The evidence for each version, if the log shows several.
-    pub servers: Vec<ServerVersion>,
+    pub(crate) servers: Vec<ServerVersion>,
     /// The oldest and the newest version that fit the evidence. Versions between them may be excluded.
-    pub candidates: VersionRange,
+    pub(crate) candidates: VersionRange,
     /// The facts that limit the version, the most trusted first.
-    pub evidence: Vec<VersionEvidence>,
+    pub(crate) evidence: Vec<VersionEvidence>,
     /// A smallest set of facts that excludes the same versions as all facts. As text, with the versions that fit.
     #[serde(skip)]
-    pub decisive: Vec<String>,
+    pub(crate) decisive: Vec<String>,
     /// etcd's version, from `--etcd-version` or from a start line in etcd's log. If null, kubetoll assumes etcd
     /// 3.4.31, 3.5.13 or later.
-    pub etcd_version: Option<String>,
+    pub(crate) etcd_version: Option<String>,
     /// The versions in etcd's start lines, from `--etcd-log` or from the audit logs. The oldest version is first.
-    pub etcd_evidence: Vec<EtcdEvidence>,
+    pub(crate) etcd_evidence: Vec<EtcdEvidence>,
     /// The source of etcd's version, as text.
     #[serde(skip)]
-    pub etcd_from: &'static str,
+    pub(crate) etcd_from: &'static str,
     /// Feature gates from `--feature-gate` or the policy file.
-    pub feature_gates: BTreeMap<String, bool>,
+    pub(crate) feature_gates: BTreeMap<String, bool>,
     /// Resources without a watch cache, besides events, from `--uncached` or the policy file.
     pub uncached: Vec<String>,
     /// API groups of aggregated API servers, besides the metrics APIs, from `--aggregated` or the policy file.
     pub aggregated: Vec<String>,
     /// Notes on how kubetoll detected the server.
-    pub notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 /// A fact that shows etcd's version.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct EtcdEvidence {
-    pub fact: String,
-    pub source: String,
+pub(crate) struct EtcdEvidence {
+    pub(crate) fact: String,
+    pub(crate) source: String,
 }
 
 /// One of several Kubernetes versions that a log shows.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ServerVersion {
+pub(crate) struct ServerVersion {
     /// The best estimate of the version.
-    pub kube_version: String,
+    pub(crate) kube_version: String,
     /// The source of `kubeVersion`, with the values of `server.versionSource`.
-    pub version_source: String,
+    pub(crate) version_source: String,
     /// The oldest and the newest version that fit its evidence.
-    pub candidates: VersionRange,
+    pub(crate) candidates: VersionRange,
     /// Facts that fit this version and exclude another version of the log.
-    pub evidence: Vec<String>,
+    pub(crate) evidence: Vec<String>,
     /// The files that show the version: the first file names, and the number of others.
-    pub source: String,
+    pub(crate) source: String,
     /// The time of the first evidence.
-    pub first_timestamp: Option<String>,
+    pub(crate) first_timestamp: Option<String>,
     /// The time of the last evidence.
-    pub last_timestamp: Option<String>,
+    pub(crate) last_timestamp: Option<String>,
 }
 
 /// Counts of requests, for one client or for all clients.
@@ -189,13 +190,13 @@ pub struct Counts {
     /// Writes to etcd: creates, updates, patches and deletes of stored resources and of their subresources. Refused
     /// (4xx) and failed (5xx) requests do not count, nor do requests with `dryRun=All`. A deletecollection counts as
     /// one.
-    pub etcd_writes: u64,
+    pub(crate) etcd_writes: u64,
     /// LISTs whose limit the server ignored.
     pub limit_ignored: u64,
     /// Requests by HTTP status.
     pub statuses: Statuses,
     /// How the server's own measurements agree with the verdicts.
-    pub observed: Observed,
+    pub(crate) observed: Observed,
 }
 
 /// Sums over all clients.
@@ -205,19 +206,19 @@ pub struct Totals {
     #[serde(flatten)]
     pub counts: Counts,
     /// The durations of all requests, except long-running requests.
-    pub latency: Option<Latency>,
+    pub(crate) latency: Option<Latency>,
     /// Requests per minute.
-    pub rate: Option<Rate>,
+    pub(crate) rate: Option<Rate>,
     /// The minute in which most requests began, and their clients.
     pub peak: Option<Peak>,
     /// The minute in which most LISTs and GETs that were read from etcd began.
     pub etcd_peak: Option<Peak>,
-    pub load: Load,
+    pub(crate) load: Load,
     /// The cost of the requests.
     pub cost: Cost,
     /// The totals for each range of versions that the log leaves possible. Empty if the version is known, or if the
     /// totals are equal for all ranges.
-    pub by_version: Vec<VersionTotals>,
+    pub(crate) by_version: Vec<VersionTotals>,
 }
 
 /// Requests by HTTP status of the response.
@@ -238,41 +239,41 @@ pub struct Statuses {
     #[serde(rename = "409")]
     pub conflict: u64,
     #[serde(rename = "410")]
-    pub gone: u64,
+    pub(crate) gone: u64,
     #[serde(rename = "429")]
-    pub too_many_requests: u64,
+    pub(crate) too_many_requests: u64,
 }
 
 /// How the server's own measurements of slow requests (`apiserver.latency.k8s.io/*`) agree with the verdicts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Observed {
+pub(crate) struct Observed {
     /// Requests that the server measured: those longer than 500 ms.
-    pub measured: u64,
+    pub(crate) measured: u64,
     /// Reads whose measurement agrees with the verdict.
-    pub agree: u64,
+    pub(crate) agree: u64,
     /// Reads whose measurement contradicts the verdict, and served requests that the model refuses.
-    pub contradict: u64,
+    pub(crate) contradict: u64,
     /// The time spent in calls to etcd.
-    pub etcd_micros: u64,
+    pub(crate) etcd_micros: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Latency {
     pub count: u64,
-    pub sum_micros: u64,
-    pub min_micros: u64,
-    pub max_micros: u64,
+    pub(crate) sum_micros: u64,
+    pub(crate) min_micros: u64,
+    pub(crate) max_micros: u64,
     /// An upper bound of the median, at most an eighth above the exact value.
-    pub p50_micros: u64,
+    pub(crate) p50_micros: u64,
     /// An upper bound of the 99th percentile, at most an eighth above the exact value.
-    pub p99_micros: u64,
+    pub(crate) p99_micros: u64,
 }
 
 /// The buckets of a histogram in the ledger.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Histogram(pub Buckets);
+pub(crate) struct Histogram(pub(crate) Buckets);
 
 impl Serialize for Histogram {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -284,27 +285,27 @@ impl Serialize for Histogram {
 /// A histogram bucket of similar durations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Bucket {
+pub(crate) struct Bucket {
     /// The upper end of the bucket, at most an eighth above the shortest duration in it.
-    pub up_to_micros: u64,
-    pub count: u64,
+    pub(crate) up_to_micros: u64,
+    pub(crate) count: u64,
 }
 
 /// Requests per minute.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Rate {
+pub(crate) struct Rate {
     /// The most requests in one minute. If `windowMinutes` is more than 1, the mean per minute of the busiest window.
-    pub peak_per_minute: f64,
+    pub(crate) peak_per_minute: f64,
     /// The start of that minute or window.
-    pub peak_at: Timestamp,
+    pub(crate) peak_at: Timestamp,
     /// The number of requests, divided by `activeMinutes`. If the time from the first to the last event is shorter,
     /// the divisor is that time. The divisor is at least one minute.
-    pub mean_per_active_minute: f64,
+    pub(crate) mean_per_active_minute: f64,
     /// The minutes of all windows with at least one request.
-    pub active_minutes: u64,
+    pub(crate) active_minutes: u64,
     /// The width of the windows in minutes. More than 1 if requests began in more than 1,536 different minutes.
-    pub window_minutes: u64,
+    pub(crate) window_minutes: u64,
 }
 
 /// One client.
@@ -316,40 +317,40 @@ pub struct Client {
     /// as `kubelet (private address)`. The other classes are `loopback`, `link-local`, `public` and `unknown`.
     pub identity: String,
     /// `service-account`, `node`, `control-plane`, `user`, `anonymous` or `user-agent`.
-    pub kind: String,
+    pub(crate) kind: String,
     /// The ServiceAccount, if the client is one.
-    pub service_account: Option<ServiceAccount>,
+    pub(crate) service_account: Option<ServiceAccount>,
     /// The authenticated user, if the requests impersonate another user.
-    pub impersonated_by: Option<String>,
+    pub(crate) impersonated_by: Option<String>,
     /// The products in user agents, ordered by requests.
     pub user_agents: Vec<UserAgent>,
     /// The distinct nodes on which the client ran.
-    pub nodes: Distinct,
+    pub(crate) nodes: Distinct,
     /// The distinct pods of the client.
-    pub pods: Distinct,
+    pub(crate) pods: Distinct,
     #[serde(flatten)]
     pub counts: Counts,
     /// The severity of the client's worst finding; null without a finding.
-    pub worst_severity: Option<&'static str>,
+    pub(crate) worst_severity: Option<&'static str>,
     /// The ranks of the client's cases.
     #[serde(skip)]
-    pub cases: Vec<u64>,
+    pub(crate) cases: Vec<u64>,
     /// The client's load. The shares of all clients sum to 1.
-    pub load: Load,
+    pub(crate) load: Load,
     /// The cost of the requests.
     pub cost: Cost,
     /// The durations of its requests, except long-running requests.
-    pub latency: Option<Latency>,
+    pub(crate) latency: Option<Latency>,
     /// Requests per minute.
-    pub rate: Option<Rate>,
+    pub(crate) rate: Option<Rate>,
     /// The receive time of the first event.
-    pub first_timestamp: Option<String>,
+    pub(crate) first_timestamp: Option<String>,
     /// The receive time of the first event of a request that is not long-running. A watch may have begun hours before
     /// the log.
     #[serde(skip)]
-    pub first_not_long_running: Option<Timestamp>,
+    pub(crate) first_not_long_running: Option<Timestamp>,
     /// The receive time of the last event.
-    pub last_timestamp: Option<String>,
+    pub(crate) last_timestamp: Option<String>,
     /// The client's request shapes, ordered by load.
     pub shapes: Vec<Shape>,
     /// The client's requests per minute for each resource, ordered by the resource's name.
@@ -357,9 +358,9 @@ pub struct Client {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct ServiceAccount {
-    pub namespace: String,
-    pub name: String,
+pub(crate) struct ServiceAccount {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
 }
 
 /// A product in user agents.
@@ -367,19 +368,19 @@ pub struct ServiceAccount {
 #[serde(rename_all = "camelCase")]
 pub struct UserAgent {
     /// The name without the version; `(other products)` sums up the products beyond the limit.
-    pub product: String,
+    pub(crate) product: String,
     /// An example of its user agents, as the client sent it.
-    pub example: String,
+    pub(crate) example: String,
     pub requests: u64,
 }
 
 /// A number of distinct values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Distinct {
-    pub count: u64,
+pub(crate) struct Distinct {
+    pub(crate) count: u64,
     /// There are more values than `count`.
-    pub more: bool,
+    pub(crate) more: bool,
 }
 
 /// One request shape of a client, with its verdict.
@@ -388,66 +389,66 @@ pub struct Distinct {
 pub struct Shape {
     /// The shape is read from etcd, or the server ignored its limit or a parameter.
     #[serde(skip)]
-    pub is_costly: bool,
+    pub(crate) is_costly: bool,
     pub verb: &'static str,
     /// The resource with its group, such as `deployments.apps`. For other paths, a class in parentheses. Null for the
     /// sum of the shapes beyond the limit.
     pub resource: Option<Shared<str>>,
-    pub subresource: Option<Shared<str>>,
+    pub(crate) subresource: Option<Shared<str>>,
     /// `cluster`, `namespace` or `object`.
-    pub scope: Option<&'static str>,
+    pub(crate) scope: Option<&'static str>,
     /// The list options of the query, by kind of value, such as `limit=500&resourceVersion=0`.
     pub parameters: Shared<str>,
     /// Unknown query parameters, which the server ignores without an error: the first few.
-    pub ignored_parameters: Vec<String>,
+    pub(crate) ignored_parameters: Vec<String>,
     /// List options that the ignored parameters likely mean.
-    pub misspelled: Vec<String>,
+    pub(crate) misspelled: Vec<String>,
     /// The source of the result, such as `watch-cache` or `etcd`. docs/report.md lists the values.
     pub served_from: &'static str,
     /// The most frequent source, if `servedFrom` is `depends`.
     pub likely: Option<&'static str>,
     /// Whether the server honors the limit: `absent`, `honored` or `ignored`.
-    pub limit: &'static str,
+    pub(crate) limit: &'static str,
     /// The status with which the server refuses the request; null if it does not.
     pub rejected: Option<u16>,
     /// The stable code of the reason for the verdict.
-    pub reason: &'static str,
+    pub(crate) reason: &'static str,
     /// `certain` (all possible versions agree), `by-version` or `by-config`.
-    pub certainty: &'static str,
+    pub(crate) certainty: &'static str,
     /// The reason for the verdict, in one sentence.
-    pub explanation: &'static str,
+    pub(crate) explanation: &'static str,
     /// What to change; null if nothing is wrong.
-    pub advice: Option<Shared<str>>,
+    pub(crate) advice: Option<Shared<str>>,
     /// The Kubernetes version of the verdict.
-    pub kube_version: Shared<str>,
+    pub(crate) kube_version: Shared<str>,
     /// The products in the user agents of these requests.
-    pub products: Vec<String>,
+    pub(crate) products: Vec<String>,
     pub requests: u64,
     /// The requests that wrote to etcd.
-    pub etcd_writes: u64,
+    pub(crate) etcd_writes: u64,
     /// The load of these requests.
-    pub load: Load,
+    pub(crate) load: Load,
     pub events: u64,
     /// The requests are watches or connections. Their durations are lifetimes and not a cost.
-    pub long_running: bool,
+    pub(crate) long_running: bool,
     pub latency: Option<Latency>,
     /// The durations in buckets with at least one request, ascending.
     #[schemars(with = "Vec<Bucket>")]
-    pub histogram: Histogram,
+    pub(crate) histogram: Histogram,
     /// Requests per minute.
-    pub rate: Option<Rate>,
+    pub(crate) rate: Option<Rate>,
     /// The receive time of the first event.
-    pub first_timestamp: Option<Timestamp>,
+    pub(crate) first_timestamp: Option<Timestamp>,
     /// The receive time of the last event.
-    pub last_timestamp: Option<Timestamp>,
+    pub(crate) last_timestamp: Option<Timestamp>,
     /// Requests by HTTP status.
     pub statuses: Statuses,
     /// How the server's own measurements agree with the verdict.
-    pub observed: Observed,
+    pub(crate) observed: Observed,
     /// How API Priority and Fairness classified and weighted the requests, if the log shows it.
-    pub priority_and_fairness: Vec<PriorityAndFairness>,
+    pub(crate) priority_and_fairness: Vec<PriorityAndFairness>,
     /// The number of objects in the responses, if traces of slow requests show it.
-    pub items: Option<Items>,
+    pub(crate) items: Option<Items>,
     /// The pattern of the requests over time; null if there is none.
     pub pattern: Option<Box<Pattern>>,
     /// The cost of the requests.

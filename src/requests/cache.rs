@@ -37,7 +37,7 @@ impl<V: Default> Default for Cache<V> {
 
 impl<V: Default> Cache<V> {
     /// Returns the cached value of `key`, or the value that `fill` produces. `size` is the length of the parsed text in bytes.
-    pub fn get(&mut self, key: u64, size: usize, fill: impl FnOnce(&mut V)) -> &V {
+    pub(crate) fn get(&mut self, key: u64, size: usize, fill: impl FnOnce(&mut V)) -> &V {
         if size > MAX_TEXT {
             self.passing = V::default();
             fill(&mut self.passing);
@@ -52,12 +52,12 @@ impl<V: Default> Cache<V> {
     }
 
     /// The value in a slot.
-    pub fn at(&self, slot: usize) -> &V {
+    pub(crate) fn at(&self, slot: usize) -> &V {
         &self.values[slot]
     }
 
     /// Whether a slot holds the value of `key`.
-    pub fn holds(&self, slot: usize, key: u64) -> bool {
+    pub(crate) fn holds(&self, slot: usize, key: u64) -> bool {
         self.pairs.get(slot / 2).is_some_and(|pair| pair.keys[slot % 2] == key)
     }
 
@@ -73,7 +73,7 @@ impl<V: Default> Cache<V> {
     }
 
     /// The slot of `key`, if it is cached.
-    pub fn slot(&mut self, key: u64) -> Option<usize> {
+    pub(crate) fn slot(&mut self, key: u64) -> Option<usize> {
         let at = self.pair(key);
         let pair = self.pairs.get_mut(at)?;
         pair.last = pair.keys.iter().position(|own| *own == key)?;

@@ -34,7 +34,7 @@ pub struct Classifier {
 impl Classifier {
     /// Creates a classifier with empty caches. It computes its hashes with `prints`.
     #[must_use]
-    pub fn new(prints: Fingerprints) -> Self {
+    pub(crate) fn new(prints: Fingerprints) -> Self {
         Self { prints, ..Self::default() }
     }
 

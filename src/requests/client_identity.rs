@@ -17,19 +17,19 @@ const MAX_NAME: usize = 512;
 
 /// The fields that identify a client. Requests with equal fields are counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct ClientRef<'a> {
-    pub kind: Kind,
+pub(crate) struct ClientRef<'a> {
+    pub(crate) kind: Kind,
     /// The user that the requests act as. All nodes share one identity.
-    pub identity: &'a str,
+    pub(crate) identity: &'a str,
     /// The authenticated user, if the request impersonates another.
-    pub impersonator: Option<&'a str>,
+    pub(crate) impersonator: Option<&'a str>,
     /// The class of the client's address. Set only for access lines, which name no user.
-    pub address: Option<AddressClass>,
+    pub(crate) address: Option<AddressClass>,
 }
 
 /// The client of a request, with hashes of its names.
 #[derive(Debug, Clone)]
-pub struct ClientIdentity {
+pub(crate) struct ClientIdentity {
     /// The concatenated texts that the ranges point into.
     texts: String,
     kind: Kind,
@@ -43,19 +43,19 @@ pub struct ClientIdentity {
     pod: Option<TextRange>,
     source: TextRange,
     /// The Kubernetes version that the user agent claims.
-    pub version_claim: Option<VersionClaim>,
+    pub(crate) version_claim: Option<VersionClaim>,
     /// The hash of [`ClientIdentity::client_ref`].
-    pub client_hash: u64,
+    pub(crate) client_hash: u64,
     /// The hash of the user agent's product name.
-    pub product_hash: u64,
+    pub(crate) product_hash: u64,
     /// The hash of the user agent.
-    pub agent_hash: u64,
+    pub(crate) agent_hash: u64,
     /// The hash of the client, its product and its instance.
-    pub instance_hash: u64,
+    pub(crate) instance_hash: u64,
     /// The hash of the node's name; 0 for none.
-    pub node_hash: u64,
+    pub(crate) node_hash: u64,
     /// The hash of the pod's name; 0 for none.
-    pub pod_hash: u64,
+    pub(crate) pod_hash: u64,
 }
 
 /// A byte range of [`ClientIdentity`]'s texts.
@@ -183,7 +183,7 @@ impl ClientIdentity {
 
     /// The client that the request is counted for.
     #[must_use]
-    pub fn client_ref(&self) -> ClientRef<'_> {
+    pub(crate) fn client_ref(&self) -> ClientRef<'_> {
         ClientRef {
             kind: self.kind,
             identity: self.identity(),
@@ -194,53 +194,53 @@ impl ClientIdentity {
 
     /// The user that the requests act as. All nodes share one identity.
     #[must_use]
-    pub fn identity(&self) -> &str {
+    pub(crate) fn identity(&self) -> &str {
         self.text(self.identity)
     }
 
     #[must_use]
-    pub fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> Kind {
         self.kind
     }
 
     /// The authenticated user, if the request impersonates another.
     #[must_use]
-    pub fn impersonator(&self) -> Option<&str> {
+    pub(crate) fn impersonator(&self) -> Option<&str> {
         self.impersonator.map(|range| self.text(range))
     }
 
     /// Whether authentication failed: then the event names no user.
     #[must_use]
-    pub fn has_no_user(&self) -> bool {
+    pub(crate) fn has_no_user(&self) -> bool {
         self.identity() == Identity::UNAUTHENTICATED
     }
 
     #[must_use]
-    pub fn product(&self) -> AgentProduct<'_> {
+    pub(crate) fn product(&self) -> AgentProduct<'_> {
         AgentProduct { name: self.text(self.product), form: self.form }
     }
 
     #[must_use]
-    pub fn user_agent(&self) -> &str {
+    pub(crate) fn user_agent(&self) -> &str {
         self.text(self.user_agent)
     }
 
     /// The node that the client runs on, if the record names it.
     #[must_use]
-    pub fn node(&self) -> Option<&str> {
+    pub(crate) fn node(&self) -> Option<&str> {
         self.node.map(|range| self.text(range))
     }
 
     /// The pod that the client runs in, if the record names it.
     #[must_use]
-    pub fn pod(&self) -> Option<&str> {
+    pub(crate) fn pod(&self) -> Option<&str> {
         self.pod.map(|range| self.text(range))
     }
 
     /// The instance that sent the request: its pod, else its node, else its address. The address is the last one of
     /// `sourceIPs`, because a client can choose the others.
     #[must_use]
-    pub fn instance(&self) -> Instance<&str> {
+    pub(crate) fn instance(&self) -> Instance<&str> {
         match (self.pod(), self.node()) {
             (Some(pod), _) => Instance { by: InstanceKind::Pod, name: pod },
             (None, Some(node)) => Instance { by: InstanceKind::Node, name: node },

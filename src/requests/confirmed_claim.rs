@@ -7,7 +7,7 @@ use crate::k8s::Verb;
 
 /// The version claim of the request's client. Confirms the claim if the request needs rights that only the component has.
 #[must_use]
-pub fn confirmed_claim(request: &Request<'_>) -> Option<VersionClaim> {
+pub(crate) fn confirmed_claim(request: &Request<'_>) -> Option<VersionClaim> {
     let claim = request.client.version_claim?;
     Some(match claim.claimed.filter(|claimed| may_only(*claimed, request)) {
         Some(by) => VersionClaim { by, claimed: None, ..claim },

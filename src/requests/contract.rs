@@ -14,46 +14,46 @@ use crate::k8s::{RequestInfo, Verb};
 /// One request to judge.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Input {
+pub(crate) struct Input {
     /// HTTP method; upper or lower case.
-    pub method: String,
+    pub(crate) method: String,
     /// Request target: path and query.
-    pub uri: String,
+    pub(crate) uri: String,
     /// Overrides the server's version.
     #[serde(default)]
-    pub kube_version: Option<String>,
+    pub(crate) kube_version: Option<String>,
     /// Overrides etcd's version.
     #[serde(default)]
-    pub etcd_version: Option<String>,
+    pub(crate) etcd_version: Option<String>,
     /// Overrides feature gates of the server. Only gates that affect where a read is served from have an effect.
     #[serde(default)]
-    pub feature_gates: Option<BTreeMap<String, bool>>,
+    pub(crate) feature_gates: Option<BTreeMap<String, bool>>,
 }
 
 /// The verdict on one request. Absent values are `null`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Output {
-    pub verb: String,
-    pub group: Option<String>,
-    pub version: Option<String>,
-    pub resource: Option<String>,
-    pub subresource: Option<String>,
-    pub namespace: Option<String>,
-    pub name: Option<String>,
-    pub scope: Option<&'static str>,
-    pub served_from: &'static str,
-    pub likely: Option<&'static str>,
-    pub limit: &'static str,
-    pub rejected: Option<u16>,
-    pub reason: &'static str,
-    pub certainty: &'static str,
-    pub explanation: &'static str,
+pub(crate) struct Output {
+    pub(crate) verb: String,
+    pub(crate) group: Option<String>,
+    pub(crate) version: Option<String>,
+    pub(crate) resource: Option<String>,
+    pub(crate) subresource: Option<String>,
+    pub(crate) namespace: Option<String>,
+    pub(crate) name: Option<String>,
+    pub(crate) scope: Option<&'static str>,
+    pub(crate) served_from: &'static str,
+    pub(crate) likely: Option<&'static str>,
+    pub(crate) limit: &'static str,
+    pub(crate) rejected: Option<u16>,
+    pub(crate) reason: &'static str,
+    pub(crate) certainty: &'static str,
+    pub(crate) explanation: &'static str,
 }
 
 /// Why a request cannot be judged.
 #[derive(Debug, thiserror::Error)]
-pub enum Unreadable {
+pub(crate) enum Unreadable {
     #[error("'{0}' is not an HTTP method; write one such as GET")]
     Method(String),
     #[error("the uri must begin with '/', such as /api/v1/pods?limit=500")]
@@ -68,7 +68,7 @@ pub enum Unreadable {
 
 /// A request whose method and target are valid.
 #[derive(Debug)]
-pub struct Readable<'a> {
+pub(crate) struct Readable<'a> {
     method: Method,
     method_name: String,
     target: ParsedTarget<'a>,
@@ -79,7 +79,7 @@ impl<'a> Readable<'a> {
     ///
     /// # Errors
     /// If the method is unknown, or if the target has no valid path.
-    pub fn new(method: &str, uri: &'a str) -> Result<Self, Unreadable> {
+    pub(crate) fn new(method: &str, uri: &'a str) -> Result<Self, Unreadable> {
         let method_name = method.to_owned();
         let method = Method::parse(method).ok_or_else(|| Unreadable::Method(method.to_owned()))?;
         if !uri.starts_with('/') && !uri.starts_with("http://") && !uri.starts_with("https://") {
@@ -90,19 +90,19 @@ impl<'a> Readable<'a> {
     }
 
     #[must_use]
-    pub fn shape(&self) -> RequestShape<&str> {
+    pub(crate) fn shape(&self) -> RequestShape<&str> {
         RequestShape::new(self.method, &self.target.path, &self.target.options)
     }
 
     /// The query keys that the server ignores.
     #[must_use]
-    pub fn unknown_keys(&self) -> Vec<String> {
+    pub(crate) fn unknown_keys(&self) -> Vec<String> {
         self.target.options.unknown_keys.iter().map(|key| masked_parameter(key)).collect()
     }
 
     /// Judges the request for a server.
     #[must_use]
-    pub fn judge(&self, server: &Server) -> Output {
+    pub(crate) fn judge(&self, server: &Server) -> Output {
         let shape = self.shape();
         let verdict = judge(server, &shape, None);
         let info = RequestInfo::resolve(self.method, &self.target.path, &self.target.options).ok();
@@ -139,7 +139,7 @@ impl Input {
     ///
     /// # Errors
     /// If a version cannot be parsed or is too old.
-    pub fn server(&self, base: &Server) -> Result<Server, Unreadable> {
+    pub(crate) fn server(&self, base: &Server) -> Result<Server, Unreadable> {
         let mut server = base.clone();
         if let Some(version) = &self.kube_version {
             server.version = supported(version.parse()?)?;
@@ -158,7 +158,7 @@ impl Input {
 ///
 /// # Errors
 /// [`Unreadable::TooOld`] for versions before 1.19.
-pub fn supported(version: crate::k8s::KubeVersion) -> Result<crate::k8s::KubeVersion, Unreadable> {
+pub(crate) fn supported(version: crate::k8s::KubeVersion) -> Result<crate::k8s::KubeVersion, Unreadable> {
     if version < crate::k8s::KubeVersion::OLDEST { Err(Unreadable::TooOld(version)) } else { Ok(version) }
 }
 
@@ -171,13 +171,13 @@ enum OutputLine {
 
 /// The output for an input line that exceeds the limit.
 #[must_use]
-pub fn too_long(limit: u64) -> String {
+pub(crate) fn too_long(limit: u64) -> String {
     serde_json::json!({ "error": format!("a line is at most {limit} bytes long") }).to_string()
 }
 
 /// The JSON output for one line of input: an [`Output`], or `{"error":"…"}`.
 #[must_use]
-pub fn classify_line(base: &Server, line: &[u8]) -> String {
+pub(crate) fn classify_line(base: &Server, line: &[u8]) -> String {
     let judged = || -> anyhow::Result<Output> {
         let input: Input = serde_json::from_slice(line)?;
         let server = input.server(base)?;

@@ -29,7 +29,7 @@ pub(super) struct RequestTimes {
 }
 
 impl RequestTimes {
-    pub fn from_event(event: &Event<'_>, stage: Stage, minute: &mut RecentMinute) -> Self {
+    pub(crate) fn from_event(event: &Event<'_>, stage: Stage, minute: &mut RecentMinute) -> Self {
         // Go writes its zero time for a missing time.
         let received = minute.parse_micros(event.received()).filter(|at| *at > 0);
         let micros = received.filter(|_| has_ended(stage)).and_then(|received| {

@@ -129,7 +129,7 @@ impl NameFilter {
     ///
     /// # Errors
     /// The errors of [`NameFilter::new`], and [`BadFilter::Contradiction`] if the patterns exclude every name.
-    pub fn for_required(texts: &[String]) -> Result<Self, BadFilter> {
+    pub(crate) fn for_required(texts: &[String]) -> Result<Self, BadFilter> {
         Self::new(texts)?.some_wanted(texts)
     }
 
@@ -146,7 +146,7 @@ impl NameFilter {
     ///
     /// # Errors
     /// The errors of [`NameFilter::new`].
-    pub fn for_users(texts: &[String]) -> Result<Self, BadFilter> {
+    pub(crate) fn for_users(texts: &[String]) -> Result<Self, BadFilter> {
         Self::with(texts, |name| {
             let user = name.strip_prefix("user ").map(pattern);
             let service_account = name.split_once('/').filter(|(_, name)| !name.contains('/'));
@@ -161,7 +161,7 @@ impl NameFilter {
     ///
     /// # Errors
     /// The errors of [`NameFilter::for_required`].
-    pub fn for_clients(texts: &[String]) -> Result<Self, BadFilter> {
+    pub(crate) fn for_clients(texts: &[String]) -> Result<Self, BadFilter> {
         let names = Self::with(texts, |name| match name.split_once(' ') {
             Some((count, "node" | "nodes")) if count.bytes().all(|byte| byte.is_ascii_digit()) => {
                 pattern(Kind::Node.as_str())
@@ -175,7 +175,7 @@ impl NameFilter {
     ///
     /// # Errors
     /// The errors of [`NameFilter::new`].
-    pub fn for_resources(texts: &[String]) -> Result<Self, BadFilter> {
+    pub(crate) fn for_resources(texts: &[String]) -> Result<Self, BadFilter> {
         Self::with(texts, |name| {
             let (base, subresource) =
                 name.split_once('/').map_or((name, None), |(base, sub)| (base, Some(sub)));
@@ -195,7 +195,7 @@ impl NameFilter {
     /// # Errors
     /// The errors of [`NameFilter::for_required`], and [`BadFilter::Verb`] for an included pattern that matches no
     /// verb.
-    pub fn for_verbs(texts: &[String]) -> Result<Self, BadFilter> {
+    pub(crate) fn for_verbs(texts: &[String]) -> Result<Self, BadFilter> {
         let texts: &[String] = &texts.iter().map(|text| text.to_ascii_lowercase()).collect::<Vec<_>>();
         let names = Self::for_required(texts)?;
         let has_verb = |name: &str| {
@@ -242,7 +242,7 @@ impl NameFilter {
 
 /// The regular expression of a name pattern, in which `*` matches any text.
 #[must_use]
-pub fn pattern(name: &str) -> String {
+pub(crate) fn pattern(name: &str) -> String {
     let parts: Vec<String> = name.split('*').map(regex::escape).collect();
     format!("^(?s:{})$", parts.join(".*"))
 }
@@ -256,7 +256,7 @@ impl StatusSet {
     ///
     /// # Errors
     /// [`BadFilter::Status`] for any other text.
-    pub fn new(texts: &[String]) -> Result<Self, BadFilter> {
+    pub(crate) fn new(texts: &[String]) -> Result<Self, BadFilter> {
         let read = |text: &str| match text.parse::<u16>() {
             Ok(status) if (100..600).contains(&status) => Ok((status, status)),
             _ if matches!(text.as_bytes(), [b'1'..=b'5', b'x', b'x']) => {
@@ -273,7 +273,7 @@ impl StatusSet {
 ///
 /// # Errors
 /// [`BadFilter::Timestamp`] for any other text.
-pub fn parse_timestamp(text: &str) -> Result<i64, BadFilter> {
+pub(crate) fn parse_timestamp(text: &str) -> Result<i64, BadFilter> {
     timestamp::parse_micros(text)
         .or_else(|| timestamp::parse_micros(&format!("{text}T00:00:00Z")))
         .ok_or_else(|| BadFilter::Timestamp(text.to_owned()))
@@ -303,7 +303,7 @@ pub struct Filter {
 impl Filter {
     /// Whether no filter is set, so that every request passes.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         [&self.users, &self.verbs, &self.resources, &self.namespaces, &self.clients]
             .into_iter()
             .all(NameFilter::is_empty)
@@ -317,7 +317,7 @@ impl Filter {
     ///
     /// # Errors
     /// If two filters contradict each other.
-    pub fn check(&self) -> Result<(), BadFilter> {
+    pub(crate) fn check(&self) -> Result<(), BadFilter> {
         if let (Some(after), Some(before)) = (self.after, self.before)
             && after >= before
         {
@@ -329,7 +329,7 @@ impl Filter {
 
     /// Whether a request passes.
     #[must_use]
-    pub fn pass(&self, request: &Request<'_>) -> bool {
+    pub(crate) fn pass(&self, request: &Request<'_>) -> bool {
         let passes = self.concerns(request) && self.verb_and_status_pass(request);
         if passes {
             self.note(request);
@@ -364,7 +364,7 @@ impl Filter {
     /// The included patterns that matched no counted request, with their flags. With `received_only`, the log
     /// contains only RequestReceived events, so these events are checked instead of ended requests.
     #[must_use]
-    pub fn unmatched(&self, received_only: bool) -> Vec<(&'static str, &str)> {
+    pub(crate) fn unmatched(&self, received_only: bool) -> Vec<(&'static str, &str)> {
         let all = [
             ("user", &self.users),
             ("verb", &self.verbs),
@@ -383,7 +383,7 @@ impl Filter {
     /// Ignores the verb filter and the status filters, because a request with another verb or status can help. A
     /// WATCH less than `WATCH_AFTER_LIST` after `before` can help too: it may follow the LIST of an informer.
     #[must_use]
-    pub fn concerns(&self, request: &Request<'_>) -> bool {
+    pub(crate) fn concerns(&self, request: &Request<'_>) -> bool {
         let client = request.client.client_ref();
         let names = [client.identity, client.impersonator.unwrap_or(client.identity)];
         // A user agent product is not a user name.

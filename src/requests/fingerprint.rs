@@ -20,7 +20,7 @@ const SAME_MOMENT: i64 = 100_000;
 /// Computes hashes with random keys. If a client knew the keys, it could forge requests that kubetoll drops as
 /// duplicates.
 #[derive(Debug, Clone, Default)]
-pub struct Fingerprints(DefaultHashBuilder);
+pub(crate) struct Fingerprints(DefaultHashBuilder);
 
 impl Fingerprints {
     /// The cache key of an event's caller: a hash of all fields that the identity is parsed from. Never 0.
@@ -103,7 +103,7 @@ impl Fingerprints {
     /// The hash of an event. Duplicates have equal hashes, even if they come from two audit sinks or two files, in
     /// any encoding. `request` is the request of the event.
     #[must_use]
-    pub fn event(&self, event: &Event<'_>, request: &Request<'_>) -> u64 {
+    pub(crate) fn event(&self, event: &Event<'_>, request: &Request<'_>) -> u64 {
         let of_request = self.request(event, request);
         self.of_stage(of_request, |hash| add_end(hash, event))
     }
@@ -111,7 +111,7 @@ impl Fingerprints {
     /// The hashes of an event and of the RequestReceived event of the same request. `logged_at` is the timestamp of the
     /// RequestReceived event.
     #[must_use]
-    pub fn event_and_request_received(
+    pub(crate) fn event_and_request_received(
         &self,
         event: &Event<'_>,
         request: &Request<'_>,
@@ -127,7 +127,7 @@ impl Fingerprints {
     /// The hash of the ResponseStarted events of a long-running request. It depends on the status but not on the
     /// time, so repeated events have equal hashes.
     #[must_use]
-    pub fn start(&self, event: &Event<'_>, request: &Request<'_>) -> u64 {
+    pub(crate) fn start(&self, event: &Event<'_>, request: &Request<'_>) -> u64 {
         self.of_stage(self.request(event, request), |hash| hash.write_u16(request.status.unwrap_or(0)))
     }
 
@@ -145,7 +145,7 @@ impl Fingerprints {
 
     /// The hash of a slow request in etcd's log. The duration in nanoseconds makes it unique.
     #[must_use]
-    pub fn etcd(&self, slow: &SlowRequest<'_>, logged_at: Option<i64>) -> u64 {
+    pub(crate) fn etcd(&self, slow: &SlowRequest<'_>, logged_at: Option<i64>) -> u64 {
         let mut hash = self.0.build_hasher();
         add(&mut hash, &slow.took);
         add(&mut hash, &slow.request);
@@ -161,7 +161,7 @@ impl Fingerprints {
     /// the handler chain. The status is part of the hash. So the first line of a WATCH, which has no status, differs
     /// from its last line. A request without an audit ID has only one line.
     #[must_use]
-    pub fn access(&self, line: &AccessLine<'_>, logged_at: Option<i64>) -> u64 {
+    pub(crate) fn access(&self, line: &AccessLine<'_>, logged_at: Option<i64>) -> u64 {
         let mut hash = self.0.build_hasher();
         add(&mut hash, &line.audit_id);
         add(&mut hash, &line.verb);
@@ -185,7 +185,7 @@ impl Fingerprints {
     /// are for the interval in which the request began, and for the intervals before and after it. `request` is the
     /// hash that all lines of the request share.
     #[must_use]
-    pub fn moments(&self, request: u64, began: Option<i64>) -> [(u64, i64); 3] {
+    pub(crate) fn moments(&self, request: u64, began: Option<i64>) -> [(u64, i64); 3] {
         let moment = began.map_or(0, |began| began.div_euclid(SAME_MOMENT));
         [0, -1, 1].map(|step| {
             let moment = moment + step;
@@ -197,7 +197,7 @@ impl Fingerprints {
 /// Whether two start times are in the same interval of `SAME_MOMENT`, or in adjacent intervals. Access lines with one
 /// audit ID and such start times belong to one request.
 #[must_use]
-pub fn is_same_moment(one: Option<i64>, other: Option<i64>) -> bool {
+pub(crate) fn is_same_moment(one: Option<i64>, other: Option<i64>) -> bool {
     let moment = |began: Option<i64>| began.map_or(0, |began| began.div_euclid(SAME_MOMENT));
     moment(one).abs_diff(moment(other)) <= 1
 }
@@ -233,7 +233,7 @@ fn add(hash: &mut impl Hasher, text: &str) {
 /// A hash of audit ID and path, to find a request in another log of the same servers. The query is not part of the
 /// hash, because not every log records it.
 #[must_use]
-pub fn request_hash(audit_id: &str, uri: &str) -> u64 {
+pub(crate) fn request_hash(audit_id: &str, uri: &str) -> u64 {
     let path = crate::k8s::go_url::split_once(uri, b'?').map_or(uri, |(path, _)| path);
     xxh3_64_with_seed(path.as_bytes(), xxh3_64_with_seed(audit_id.as_bytes(), 0))
 }

@@ -30,9 +30,9 @@ pub enum RequestProperty {
 }
 
 /// The name of the value for requests without a user.
-pub const NO_USER: &str = "(an access log names no user)";
+pub(crate) const NO_USER: &str = "(an access log names no user)";
 /// The name of the value for requests without a namespace.
-pub const NO_NAMESPACE: &str = "(no namespace)";
+pub(crate) const NO_NAMESPACE: &str = "(no namespace)";
 
 impl RequestProperty {
     /// The value of the request's property. All status codes share one value, because a row counts each status code
@@ -74,7 +74,7 @@ fn resource(target: &Target<CompactString>) -> Cow<'_, str> {
 
 /// Replaces the client of each request with the value of the request's property.
 #[derive(Debug)]
-pub struct Grouping {
+pub(crate) struct Grouping {
     by: RequestProperty,
     /// The property value of the last request, as the name of a client.
     client: ClientIdentity,
@@ -85,14 +85,14 @@ pub struct Grouping {
 impl Grouping {
     /// Creates a grouping by this property.
     #[must_use]
-    pub fn new(by: RequestProperty) -> Self {
+    pub(crate) fn new(by: RequestProperty) -> Self {
         let target = Target::NonResource(NonResource::Discovery);
         let shape = RequestShape { verb: Verb::Get, target, options: Options::default() };
         Self { by, client: ClientIdentity::default(), shape: Arc::new(shape) }
     }
 
     /// Returns the request with its property value as the client.
-    pub fn regroup<'g>(&'g mut self, request: &Request<'g>) -> Request<'g> {
+    pub(crate) fn regroup<'g>(&'g mut self, request: &Request<'g>) -> Request<'g> {
         self.client.set_user_name(&self.by.value(request));
         request.regrouped(&self.client, &self.shape)
     }

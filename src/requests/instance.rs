@@ -3,7 +3,7 @@
 
 /// What identifies an instance of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum InstanceKind {
+pub(crate) enum InstanceKind {
     /// The pod that the token is bound to.
     Pod,
     /// The node of the kubelet, or the node that the client's token names.
@@ -14,27 +14,27 @@ pub enum InstanceKind {
 
 /// One instance of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Instance<S> {
-    pub by: InstanceKind,
+pub(crate) struct Instance<S> {
+    pub(crate) by: InstanceKind,
     /// The name; empty if the record has none.
-    pub name: S,
+    pub(crate) name: S,
 }
 
 impl<S: AsRef<str>> Instance<S> {
     /// Borrows the name.
-    pub fn as_ref(&self) -> Instance<&str> {
+    pub(crate) fn as_ref(&self) -> Instance<&str> {
         Instance { by: self.by, name: self.name.as_ref() }
     }
 }
 
 impl<S> Instance<S> {
-    pub fn map<T>(self, f: impl FnOnce(S) -> T) -> Instance<T> {
+    pub(crate) fn map<T>(self, f: impl FnOnce(S) -> T) -> Instance<T> {
         Instance { by: self.by, name: f(self.name) }
     }
 
     /// Whether the instance is certainly one process, or a few processes in one pod.
     #[must_use]
-    pub fn is_one_process(&self) -> bool {
+    pub(crate) fn is_one_process(&self) -> bool {
         self.by != InstanceKind::Address
     }
 }

@@ -10,7 +10,7 @@ use crate::k8s::selector::field_terms;
 
 /// A hash of a namespace's name; 0 for an empty name.
 #[must_use]
-pub fn namespace_hash(name: &str) -> u32 {
+pub(crate) fn namespace_hash(name: &str) -> u32 {
     if name.is_empty() {
         return 0;
     }
@@ -20,7 +20,7 @@ pub fn namespace_hash(name: &str) -> u32 {
 
 /// The namespace in a path; empty if there is none.
 #[must_use]
-pub fn of_path(path: &str) -> &str {
+pub(crate) fn of_path(path: &str) -> &str {
     let path = path.trim_matches('/');
     let skipped = if path.starts_with("apis/") { 3 } else { 2 };
     let mut rest = split(path, b'/').skip(skipped).skip_while(|part| matches!(*part, "watch" | "proxy"));
@@ -29,7 +29,7 @@ pub fn of_path(path: &str) -> &str {
 
 /// The namespace in the path, else the one that the field selector requires; empty if there is none.
 #[must_use]
-pub fn effective<'t>(in_path: &'t str, selector: &'t str) -> Cow<'t, str> {
+pub(crate) fn effective<'t>(in_path: &'t str, selector: &'t str) -> Cow<'t, str> {
     const FIELD: &str = "metadata.namespace";
     if !in_path.is_empty() || selector.is_empty() || !selector.contains(FIELD) {
         return Cow::Borrowed(in_path);

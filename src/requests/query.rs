@@ -20,13 +20,13 @@ pub(super) struct Query<'u> {
     /// The number of masked values.
     cuts: usize,
     /// The masked `continue` token.
-    pub token: Option<ContinueToken>,
+    pub(crate) token: Option<ContinueToken>,
 }
 
 impl<'u> Query<'u> {
     /// Parses a raw query. Returns `None` if the query may contain two continue tokens, because it is unclear which
     /// one the server reads.
-    pub fn parse(text: &'u str) -> Option<Self> {
+    pub(crate) fn parse(text: &'u str) -> Option<Self> {
         let mut query = Self::default();
         let (mut begin, mut at) = (0, 0);
         while at < text.len() && query.cuts < MOST {
@@ -63,7 +63,7 @@ impl<'u> Query<'u> {
 
     /// Adds the parts of the query that classification depends on to a hash. Queries that classify differently add
     /// different bytes.
-    pub fn add_to(&self, hash: &mut impl Hasher) {
+    pub(crate) fn add_to(&self, hash: &mut impl Hasher) {
         for piece in &self.pieces[..=self.cuts] {
             hash.write(piece.as_bytes());
             hash.write_usize(piece.len());
@@ -77,7 +77,7 @@ impl<'u> Query<'u> {
     }
 
     /// The revision in the continue token.
-    pub fn revision(&self) -> Option<i64> {
+    pub(crate) fn revision(&self) -> Option<i64> {
         match self.token {
             Some(ContinueToken::AtRevision(revision)) => Some(revision),
             _ => None,

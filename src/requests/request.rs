@@ -19,72 +19,72 @@ const KUBELET: &str = "kubelet";
 /// The cache keys of a request's client and target; never 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct CacheKeys {
-    pub client: u64,
-    pub spec: u64,
+    pub(crate) client: u64,
+    pub(crate) spec: u64,
 }
 
 /// The latency annotations that the server adds to a slow request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Measured {
     /// Total latency in microseconds.
-    pub total: u64,
+    pub(crate) total: u64,
     /// Microseconds in calls to etcd; `None` if the server made no call.
-    pub etcd: Option<u64>,
+    pub(crate) etcd: Option<u64>,
     /// True if the server decoded objects that etcd returned for a LIST.
-    pub decoded: bool,
+    pub(crate) decoded: bool,
     /// Microseconds in admission webhooks.
-    pub webhooks: u64,
+    pub(crate) webhooks: u64,
     /// Microseconds in a queue of API Priority and Fairness (1.31 and later).
-    pub queued: u64,
+    pub(crate) queued: u64,
 }
 
 /// A deprecated API version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Deprecation {
+pub(crate) struct Deprecation {
     /// Major and minor version of the release that removes the API, if the server names it.
-    pub removed_in: Option<(u8, u8)>,
+    pub(crate) removed_in: Option<(u8, u8)>,
 }
 
 /// One event of a request, parsed and ready to be counted.
 #[derive(Debug)]
 pub struct Request<'e> {
-    pub client: &'e ClientIdentity,
+    pub(crate) client: &'e ClientIdentity,
     /// The parsed target.
-    pub spec: RequestSpec<'e>,
+    pub(crate) spec: RequestSpec<'e>,
     /// Cache keys of the client and the target.
     pub(super) keys: CacheKeys,
     /// The class of the response status. A RequestReceived event has no status and counts as served, because most
     /// requests are.
-    pub status_class: StatusClass,
+    pub(crate) status_class: StatusClass,
     /// Index into the server's version timeline.
-    pub version_index: u8,
-    pub stage: Stage,
+    pub(crate) version_index: u8,
+    pub(crate) stage: Stage,
     /// True if this is a second ResponseStarted event of the same request. Releases since 1.30 may write two
     /// (kubernetes/kubernetes#126466).
-    pub begins_again: bool,
+    pub(crate) begins_again: bool,
     /// The HTTP status of the response.
     pub status: Option<u16>,
     /// The time when the server received the request, in microseconds since 1970.
-    pub received: Option<i64>,
+    pub(crate) received: Option<i64>,
     /// True if the record contains `received`. If false, `received` is computed from the time and the latency of the
     /// access line. The result then differs by some microseconds between the two lines of one request.
-    pub says_received: bool,
+    pub(crate) says_received: bool,
     /// The duration of an ended request, in microseconds.
     pub micros: Option<u64>,
     pub measured: Option<Measured>,
     /// Features of the record that only some Kubernetes releases write.
-    pub marks: Marks,
+    pub(crate) marks: Marks,
     /// Set if the server marks the API version as deprecated.
-    pub deprecated: Option<Deprecation>,
+    pub(crate) deprecated: Option<Deprecation>,
     /// True if the status is 403 although authorization allowed the request. Then admission refused it.
-    pub refused_by_admission: bool,
+    pub(crate) refused_by_admission: bool,
     /// Position of the record in its source file.
-    pub place: SourcePosition,
-    pub audit_id: &'e str,
+    pub(crate) place: SourcePosition,
+    pub(crate) audit_id: &'e str,
     /// The request target as recorded.
-    pub uri: &'e str,
+    pub(crate) uri: &'e str,
     /// How API Priority and Fairness handled the request, if the record says so.
-    pub apf: Option<&'e Apf<'e>>,
+    pub(crate) apf: Option<&'e Apf<'e>>,
 }
 
 impl<'e> Request<'e> {
@@ -96,7 +96,7 @@ impl<'e> Request<'e> {
     /// A hash of the path and the field selector. If a kubelet writes an Event, it is a hash of the kubelet instead,
     /// because all kubelets are one client.
     #[must_use]
-    pub fn target_hash(&self) -> u64 {
+    pub(crate) fn target_hash(&self) -> u64 {
         if !self.writes_event() {
             return self.spec.target_hash;
         }
@@ -114,7 +114,7 @@ impl<'e> Request<'e> {
 
     /// The cache key of the client in this run; never 0.
     #[must_use]
-    pub fn client_key(&self) -> u64 {
+    pub(crate) fn client_key(&self) -> u64 {
         self.keys.client
     }
 
@@ -123,7 +123,7 @@ impl<'e> Request<'e> {
     ///
     /// Source: k8s.io/apiserver `pkg/endpoints/filters/audit.go:WithFailedAuthenticationAudit`.
     #[must_use]
-    pub fn is_unauthenticated(&self) -> bool {
+    pub(crate) fn is_unauthenticated(&self) -> bool {
         self.stage == Stage::ResponseStarted
             && self.status == Some(401)
             && (!self.spec.long_running || self.client.has_no_user())
@@ -131,7 +131,7 @@ impl<'e> Request<'e> {
 
     /// Whether the event precedes the end of its request. Such an event does not count as a request.
     #[must_use]
-    pub fn is_before_end(&self) -> bool {
+    pub(crate) fn is_before_end(&self) -> bool {
         match self.stage {
             Stage::RequestReceived => true,
             Stage::ResponseStarted => !self.spec.long_running && !self.is_unauthenticated(),
@@ -156,7 +156,7 @@ impl<'e> Request<'e> {
 
     /// The RequestReceived event of the same request. `place` is the position of that event.
     #[must_use]
-    pub fn request_received(&self, place: SourcePosition) -> Self {
+    pub(crate) fn request_received(&self, place: SourcePosition) -> Self {
         Self {
             status_class: StatusClass::Served,
             stage: Stage::RequestReceived,

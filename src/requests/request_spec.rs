@@ -26,29 +26,29 @@ use crate::k8s::{ContinueToken, Event, Verb};
 
 /// The parsed target of a request, with hashes of the objects that it reads or writes.
 #[derive(Debug, Clone, Copy)]
-pub struct RequestSpec<'q> {
-    pub shape: &'q Arc<RequestShape<CompactString>>,
-    pub shape_hash: u64,
+pub(crate) struct RequestSpec<'q> {
+    pub(crate) shape: &'q Arc<RequestShape<CompactString>>,
+    pub(crate) shape_hash: u64,
     /// True if the server treats the request as long-running. Its duration is then a lifetime and not a cost.
-    pub long_running: bool,
+    pub(crate) long_running: bool,
     /// The namespace in the path; empty if there is none.
-    pub namespace: &'q str,
+    pub(crate) namespace: &'q str,
     /// A hash of the namespace in the path or in the field selector; 0 for none.
-    pub namespace_hash: u32,
+    pub(crate) namespace_hash: u32,
     /// A hash of the path and the field selector. The field selector may name one object.
-    pub target_hash: u64,
+    pub(crate) target_hash: u64,
     /// A hash of path and selectors of a GET, LIST or WATCH; 0 for other requests.
-    pub collection_hash: u64,
+    pub(crate) collection_hash: u64,
     /// The revision in the continue token of a later page.
-    pub revision: Option<i64>,
+    pub(crate) revision: Option<i64>,
     /// Query keys that the server ignores: at most [`MAX_UNKNOWN_KEYS`], the first in byte order. Longer keys are cut.
-    pub unknown_keys: &'q [Box<str>],
+    pub(crate) unknown_keys: &'q [Box<str>],
     /// The built-in API of the target, if not all releases serve it: an index into `releases::BUILT_IN`.
-    pub api: Option<u8>,
+    pub(crate) api: Option<u8>,
 }
 
 /// The maximum number of ignored keys that are kept as examples.
-pub const MAX_UNKNOWN_KEYS: usize = 4;
+pub(crate) const MAX_UNKNOWN_KEYS: usize = 4;
 /// Length limit of an ignored key, in bytes. Longer keys are cut.
 const MAX_KEY: usize = 48;
 
@@ -133,13 +133,13 @@ impl Default for CachedTarget {
 
 impl CachedTarget {
     /// The length in bytes of the names in an object reference.
-    pub fn size(object: &ObjectRef<'_>) -> usize {
+    pub(crate) fn size(object: &ObjectRef<'_>) -> usize {
         object.api_group.len() + object.resource.len() + object.namespace.len() + object.name.len()
     }
 
     /// Parses the target of an event. For an event without a valid target, `object` is the object reference of the
     /// event.
-    pub fn from_event(
+    pub(crate) fn from_event(
         event: &Event<'_>,
         object: Option<&ObjectRef<'_>>,
         interner: &mut ShapeInterner,
@@ -159,7 +159,7 @@ impl CachedTarget {
     }
 
     /// Parses the target of an access line.
-    pub fn from_access_line(line: &AccessLine<'_>, interner: &mut ShapeInterner) -> Self {
+    pub(crate) fn from_access_line(line: &AccessLine<'_>, interner: &mut ShapeInterner) -> Self {
         let verb = || Verb::from_audit(&line.verb.to_ascii_lowercase());
         Self::from_uri(http_method::from_logged_verb(&line.verb, &line.uri), verb, &line.uri, interner)
     }
@@ -206,18 +206,18 @@ impl CachedTarget {
     }
 
     /// Whether all targets of `template` have the same shape. `template` is the template of this target.
-    pub fn shares_shape_with(&self, template: &Template<'_>) -> bool {
+    pub(crate) fn shares_shape_with(&self, template: &Template<'_>) -> bool {
         // A field selector may name the object in the path or another object. This changes the shape.
         let selects_by_name = template.has_name && !self.field_selector.is_empty();
         !selects_by_name && self.has_token == template.query.token.is_some()
     }
 
     /// Drops the selectors. Only the cache entry of a template needs them, to compute the hashes of other targets.
-    pub fn drop_selectors(&mut self) {
+    pub(crate) fn drop_selectors(&mut self) {
         (self.field_selector, self.label_selector) = Default::default();
     }
 
-    pub fn spec(&self) -> RequestSpec<'_> {
+    pub(crate) fn spec(&self) -> RequestSpec<'_> {
         RequestSpec {
             shape: &self.shape,
             shape_hash: self.shape_hash,
@@ -233,7 +233,7 @@ impl CachedTarget {
     }
 
     /// The values of another target of the same template. `template` is parsed from that other target.
-    pub fn details(&self, template: &Template<'_>) -> TargetDetails {
+    pub(crate) fn details(&self, template: &Template<'_>) -> TargetDetails {
         let [field_selector, label_selector] = [&*self.field_selector, &*self.label_selector];
         let namespace = namespace::effective(template.namespace, field_selector);
         // The namespace follows the first piece.
@@ -248,7 +248,7 @@ impl CachedTarget {
     }
 
     /// The spec of another target of the same template. `own` contains the values of that target.
-    pub fn spec_with<'q>(&'q self, own: &TargetDetails, target: &'q str) -> RequestSpec<'q> {
+    pub(crate) fn spec_with<'q>(&'q self, own: &TargetDetails, target: &'q str) -> RequestSpec<'q> {
         RequestSpec {
             namespace: &target[own.namespace.0..own.namespace.1],
             namespace_hash: own.namespace_hash,

@@ -15,26 +15,26 @@ use crate::apiserver::{Configured, ConfiguredNames, RequestShape};
 /// The key of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowKey {
-    pub shape: Arc<RequestShape<CompactString>>,
+    pub(crate) shape: Arc<RequestShape<CompactString>>,
     /// The class of the response.
-    pub status_class: StatusClass,
+    pub(crate) status_class: StatusClass,
     /// The server's version, as an index into the version timeline.
-    pub version_index: u8,
+    pub(crate) version_index: u8,
     /// The server's configuration of the resource.
-    pub configured: Configured,
+    pub(crate) configured: Configured,
 }
 
 impl RowKey {
     /// The overflow key of this key: the same key without names. Both keys have the same verdict. If there are too
     /// many keys, evicted rows are merged under their overflow keys.
     #[must_use]
-    pub fn without_names(&self) -> Self {
+    pub(crate) fn without_names(&self) -> Self {
         Self { shape: Arc::new(self.shape.without_names(self.configured)), ..*self }
     }
 
     /// A hash that is the same in every run.
     #[must_use]
-    pub fn stable_hash(&self) -> u64 {
+    pub(crate) fn stable_hash(&self) -> u64 {
         row_key_hash(stable_hash(&self.shape.as_borrowed()), self.status_class, self.version_index)
     }
 }
@@ -52,24 +52,24 @@ fn row_key_hash(shape_hash: u64, status_class: StatusClass, version_index: u8) -
 
 /// A borrowed key, for lookups.
 #[derive(Debug)]
-pub struct RowKeyRef<'a> {
-    pub spec: RequestSpec<'a>,
+pub(crate) struct RowKeyRef<'a> {
+    pub(crate) spec: RequestSpec<'a>,
     /// The class of the response.
-    pub status_class: StatusClass,
+    pub(crate) status_class: StatusClass,
     /// The server's version, as an index into the version timeline.
-    pub version_index: u8,
+    pub(crate) version_index: u8,
 }
 
 impl<'a> RowKeyRef<'a> {
     /// The key of a request's row.
     #[must_use]
-    pub fn from_request(request: &Request<'a>) -> Self {
+    pub(crate) fn from_request(request: &Request<'a>) -> Self {
         Self { spec: request.spec, status_class: request.status_class, version_index: request.version_index }
     }
 
     /// The owned key, on a server with this configuration.
     #[must_use]
-    pub fn to_owned(&self, names: &ConfiguredNames) -> RowKey {
+    pub(crate) fn to_owned(&self, names: &ConfiguredNames) -> RowKey {
         let shape = self.spec.shape;
         let configured = names.config_of(shape);
         RowKey {
@@ -82,7 +82,7 @@ impl<'a> RowKeyRef<'a> {
 
     /// The hash of the owned key.
     #[must_use]
-    pub fn stable_hash(&self) -> u64 {
+    pub(crate) fn stable_hash(&self) -> u64 {
         row_key_hash(self.spec.shape_hash, self.status_class, self.version_index)
     }
 }

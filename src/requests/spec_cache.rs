@@ -35,21 +35,21 @@ struct TemplateHit {
 
 impl SpecCache {
     /// The index of `key` in the table of template hits, if the template is still cached.
-    pub fn template_hit(&self, key: u64) -> Option<usize> {
+    pub(crate) fn template_hit(&self, key: u64) -> Option<usize> {
         let index = index_of(key);
         let TemplateHit { key: own, template: (template, slot), .. } = *self.template_hits.get(index)?;
         (own == key && self.by_template.holds(slot, template)).then_some(index)
     }
 
     /// The spec of `target` at an index that [`SpecCache::template_hit`] just returned.
-    pub fn at<'q>(&'q self, index: usize, target: &'q str) -> RequestSpec<'q> {
+    pub(crate) fn at<'q>(&'q self, index: usize, target: &'q str) -> RequestSpec<'q> {
         let hit = &self.template_hits[index];
         self.by_template.at(hit.template.1).spec_with(&hit.own, target)
     }
 
     /// The spec of an event with this key. For an event without a valid target, `object` is the object reference of
     /// the event. `template` is the template of the event's target.
-    pub fn event_spec<'q>(
+    pub(crate) fn event_spec<'q>(
         &'q mut self,
         prints: &Fingerprints,
         key: u64,
@@ -81,7 +81,7 @@ impl SpecCache {
     }
 
     /// The spec of an access line.
-    pub fn access_line_spec(&mut self, key: u64, line: &AccessLine<'_>) -> RequestSpec<'_> {
+    pub(crate) fn access_line_spec(&mut self, key: u64, line: &AccessLine<'_>) -> RequestSpec<'_> {
         let Self { by_target, shapes, .. } = self;
         by_target
             .get(key, line.uri.len(), |cached| *cached = CachedTarget::from_access_line(line, shapes))

@@ -15,13 +15,13 @@ const STEP: usize = 16;
 pub(super) struct Template<'u> {
     /// The path before the namespace, between the namespace and the object name, and after the object name. A name
     /// follows each piece that ends with a slash, and no other piece.
-    pub pieces: [&'u str; 3],
+    pub(crate) pieces: [&'u str; 3],
     /// True if the path names an object. In the path of a namespace, the namespace is the object.
-    pub has_name: bool,
-    pub query: Query<'u>,
+    pub(crate) has_name: bool,
+    pub(crate) query: Query<'u>,
     /// The namespace in the path; empty if there is none.
-    pub namespace: &'u str,
-    pub path: &'u str,
+    pub(crate) namespace: &'u str,
+    pub(crate) path: &'u str,
 }
 
 /// The number of path segments that matter: prefix, group, version, `namespaces`, namespace, resource and name.
@@ -29,7 +29,7 @@ const MOST: usize = 7;
 
 impl<'u> Template<'u> {
     /// Parses a target. Returns `None` if its path is not plain.
-    pub fn parse(target: &'u str) -> Option<Self> {
+    pub(crate) fn parse(target: &'u str) -> Option<Self> {
         // The path must be at the start of the target. A target with a host begins with the host instead.
         let first = match target.as_bytes() {
             [b'/', b'a', b'p', b'i', b'/', ..] => 2,

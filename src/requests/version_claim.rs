@@ -28,11 +28,11 @@ pub enum ClaimSource {
 
 /// A version that a user agent claims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct VersionClaim {
-    pub by: ClaimSource,
-    pub version: KubeVersion,
+pub(crate) struct VersionClaim {
+    pub(crate) by: ClaimSource,
+    pub(crate) version: KubeVersion,
     /// A hash of the node, user or address that claims the version.
-    pub instance: u64,
+    pub(crate) instance: u64,
     /// For [`ClaimSource::Unconfirmed`]: the component that the user agent names.
     pub(super) claimed: Option<ClaimSource>,
 }
@@ -40,13 +40,13 @@ pub struct VersionClaim {
 impl VersionClaim {
     /// Creates a claim that needs no confirmation.
     #[must_use]
-    pub fn new(by: ClaimSource, version: KubeVersion, instance: u64) -> Self {
+    pub(crate) fn new(by: ClaimSource, version: KubeVersion, instance: u64) -> Self {
         Self { by, version, instance, claimed: None }
     }
 
     /// The claim of a request with a known user.
     #[must_use]
-    pub fn from_user(
+    pub(crate) fn from_user(
         username: &str,
         identity: &Identity<'_>,
         product: AgentProduct<'_>,
@@ -76,7 +76,7 @@ impl VersionClaim {
     /// control plane may do so too. Other clients at that address may have another version, or they may run on
     /// another machine behind a proxy.
     #[must_use]
-    pub fn from_address(source: &str, product: AgentProduct<'_>, user_agent: &str) -> Option<Self> {
+    pub(crate) fn from_address(source: &str, product: AgentProduct<'_>, user_agent: &str) -> Option<Self> {
         let claimed = match product.name {
             "kube-apiserver" => ClaimSource::Loopback,
             "kube-controller-manager" => ClaimSource::ControllerManager,

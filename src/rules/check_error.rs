@@ -1,8 +1,8 @@
 //! An error in a condition or text of a rule.
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CheckError {
+pub(crate) struct CheckError {
     /// Offset in bytes from the start of the condition or text.
-    pub offset: usize,
-    pub message: String,
+    pub(crate) offset: usize,
+    pub(crate) message: String,
 }

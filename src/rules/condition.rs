@@ -25,20 +25,20 @@ const TOO_DEEP: &str = "the condition is nested too deeply; split it";
 
 #[derive(Debug)]
 pub struct Condition {
-    pub source: String,
+    pub(crate) source: String,
     /// The variables that the condition uses, without duplicates.
     pub variables: Vec<VariableRef>,
     /// The operands of the condition's outermost `&&`, or the whole condition. An operand uses fewer variables than
     /// the whole condition. Thus an operand has fewer distinct inputs, and its cached results are used more often.
-    pub conjuncts: Vec<Conjunct>,
+    pub(crate) conjuncts: Vec<Conjunct>,
     expr: CompiledExpr,
 }
 
 /// An operand of a condition's outermost `&&`.
 #[derive(Debug)]
-pub struct Conjunct {
+pub(crate) struct Conjunct {
     /// The variables that the operand uses, without duplicates.
-    pub variables: Vec<VariableRef>,
+    pub(crate) variables: Vec<VariableRef>,
     expr: CompiledExpr,
 }
 
@@ -60,7 +60,7 @@ impl Condition {
     ///
     /// # Errors
     /// Returns all errors of the condition.
-    pub fn compile(source: &str, scope: &VariableScope<'_>) -> Result<Self, Vec<CheckError>> {
+    pub(crate) fn compile(source: &str, scope: &VariableScope<'_>) -> Result<Self, Vec<CheckError>> {
         if source.len() > LONGEST {
             let message = format!("the condition has {} bytes; the limit is {LONGEST}", source.len());
             return Err(vec![CheckError { offset: 0, message }]);
@@ -118,7 +118,10 @@ impl Condition {
 
     /// Evaluates the condition without CEL. This suffices for most conditions. `Some` is always equal to CEL's
     /// result. `None` means that only CEL can decide.
-    pub fn holds_natively<'v>(&'v self, find: impl Fn(VariableRef) -> VariableValue<'v>) -> Option<bool> {
+    pub(crate) fn holds_natively<'v>(
+        &'v self,
+        find: impl Fn(VariableRef) -> VariableValue<'v>,
+    ) -> Option<bool> {
         self.expr.native.as_ref()?.holds(&find)
     }
 
@@ -137,7 +140,10 @@ impl Condition {
 
 impl Conjunct {
     /// See [`Condition::holds_natively`].
-    pub fn holds_natively<'v>(&'v self, find: impl Fn(VariableRef) -> VariableValue<'v>) -> Option<bool> {
+    pub(crate) fn holds_natively<'v>(
+        &'v self,
+        find: impl Fn(VariableRef) -> VariableValue<'v>,
+    ) -> Option<bool> {
         self.expr.native.as_ref()?.holds(&find)
     }
 
@@ -146,7 +152,7 @@ impl Conjunct {
     /// # Errors
     /// Returns CEL's runtime errors. The whole condition holds if each operand holds. If one operand is false, the
     /// whole condition is false, even if another operand fails (CEL's `&&`).
-    pub fn evaluate(
+    pub(crate) fn evaluate(
         &self,
         values: &[VariableValue<'_>],
         name_of: impl Fn(VariableRef) -> String,

@@ -25,26 +25,26 @@ use compact_str::CompactString;
 #[derive(Debug, Clone, Copy)]
 pub struct RowFacts<'a> {
     /// All clients, for variables that depend on the whole log.
-    pub judged: &'a JudgedClients,
-    pub client: &'a ClientSummary,
+    pub(crate) judged: &'a JudgedClients,
+    pub(crate) client: &'a ClientSummary,
     pub key: &'a ShapeKey,
     /// The summary of the shape: its verdict and its rows.
-    pub shape_summary: &'a ShapeSummary,
+    pub(crate) shape_summary: &'a ShapeSummary,
     pub product: &'a str,
-    pub row: &'a Row,
-    pub requests: u64,
+    pub(crate) row: &'a Row,
+    pub(crate) requests: u64,
     /// The number of measured requests that agree with the verdict, and the number that contradict it.
-    pub agreement: &'a Agreement,
+    pub(crate) agreement: &'a Agreement,
     /// Polls, herds, relists and other patterns over time.
-    pub pattern: Option<&'a Pattern>,
+    pub(crate) pattern: Option<&'a Pattern>,
     /// Slow reads in etcd's own log that match LISTs of this row.
-    pub slow_reads: &'a [SlowRead],
+    pub(crate) slow_reads: &'a [SlowRead],
     /// The cost of the row's requests; `None` without an inventory.
-    pub cost: Option<&'a Cost>,
+    pub(crate) cost: Option<&'a Cost>,
 }
 
 /// A function that returns the value of a variable for a row.
-pub type RowGetter = for<'r, 'a> fn(&'r RowFacts<'a>) -> VariableValue<'r>;
+pub(crate) type RowGetter = for<'r, 'a> fn(&'r RowFacts<'a>) -> VariableValue<'r>;
 
 fn text(text: &str) -> VariableValue<'_> {
     VariableValue::Text(text.into())

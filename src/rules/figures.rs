@@ -2,12 +2,12 @@
 
 use minijinja::{Environment, Error, ErrorKind};
 
-pub use crate::k8s::text::{count, more};
+pub(crate) use crate::k8s::text::{count, more};
 use crate::k8s::timestamp;
 
 /// Formats a number of bytes with at most three digits: `45.2 MB`.
 #[must_use]
-pub fn bytes(number: u64) -> String {
+pub(crate) fn bytes(number: u64) -> String {
     scaled(number, &["B", "kB", "MB", "GB", "TB", "PB"], 1000, " ", 99.95)
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn scaled(number: u64, units: &[&str], base: u64, space: &str, exact:
 
 /// Formats a number of repetitions: `once`, `twice`, `1,234 times`.
 #[must_use]
-pub fn times(number: u64) -> String {
+pub(crate) fn times(number: u64) -> String {
     match number {
         1 => "once".to_owned(),
         2 => "twice".to_owned(),
@@ -36,7 +36,7 @@ pub fn times(number: u64) -> String {
 
 /// Formats a duration with two or three significant digits: `250 ms`, `1.0 s`, `72 s`, `6.0 min`, `2.5 h`.
 #[must_use]
-pub fn duration(seconds: f64) -> String {
+pub(crate) fn duration(seconds: f64) -> String {
     let (value, unit) = match seconds {
         ..0.9995 => return format!("{:.0} ms", seconds * 1000.0),
         ..119.5 => (seconds, "s"),
@@ -50,7 +50,7 @@ pub fn duration(seconds: f64) -> String {
 /// Returns the plural noun, or its singular if `number` is 1. Handles plurals such as `LISTs`, `WATCHes`, `policies`
 /// and `ingresses.networking.k8s.io`.
 #[must_use]
-pub fn noun(number: u64, plural: &str) -> String {
+pub(crate) fn noun(number: u64, plural: &str) -> String {
     if number != 1 {
         return plural.to_owned();
     }
@@ -71,7 +71,7 @@ pub fn noun(number: u64, plural: &str) -> String {
 
 /// Returns the third-person form of a Kubernetes verb, for a sentence: `LISTs`, `WATCHes`.
 #[must_use]
-pub fn does(verb: &str) -> String {
+pub(crate) fn does(verb: &str) -> String {
     match verb {
         "watch" | "patch" => format!("{}es", verb.to_uppercase()),
         "connect" => "CONNECTs to".to_owned(),
@@ -83,7 +83,7 @@ pub fn does(verb: &str) -> String {
 
 /// Formats an RFC 3339 timestamp to the second: `2026-11-20 20:36:00 UTC`. Returns any other text unchanged.
 #[must_use]
-pub fn timestamp(text: &str) -> String {
+pub(crate) fn timestamp(text: &str) -> String {
     timestamp::parse_micros(text).map_or_else(|| text.to_owned(), timestamp::format_second)
 }
 
@@ -91,7 +91,7 @@ pub fn timestamp(text: &str) -> String {
 const EXACT: u32 = 64;
 
 /// The filters of rule texts and what they do, for the rule reference.
-pub const FILTERS: &[(&str, &str)] = &[
+pub(crate) const FILTERS: &[(&str, &str)] = &[
     ("count", "`26093` as `26,093`; fractions are rounded, below 10 to one decimal"),
     (
         "count('LISTs')",

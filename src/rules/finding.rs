@@ -18,65 +18,65 @@ use crate::products::{Product, RecognizedBy};
 pub struct Finding {
     pub rule: String,
     /// The index among the findings that are not suppressed; `None` for a suppressed finding.
-    pub hit: Option<usize>,
+    pub(crate) hit: Option<usize>,
     pub severity: Severity,
     /// Index of the client; `None` for a finding on the input.
     pub client: Option<usize>,
     /// The program, if the finding is on all clients that run it.
     pub program: Option<OnProgram>,
     /// The user agent product, if all rows have the same one.
-    pub product: Option<String>,
+    pub(crate) product: Option<String>,
     /// The resource, if all rows have the same one.
-    pub resource: Option<String>,
+    pub(crate) resource: Option<String>,
     /// The name of the shape with the most requests.
-    pub shape: Option<String>,
+    pub(crate) shape: Option<String>,
     /// Distinguishes findings of the same rule and client. Contains no counts, so a finding keeps its key in later
     /// logs.
     pub key: Vec<String>,
     /// One sentence. Contains text that clients chose, so escape it where it is shown.
     pub message: String,
     /// What to change, for this kind of client and server version. Markdown that contains text chosen by clients.
-    pub fix: String,
+    pub(crate) fix: String,
     /// How to verify the fix in the next log. Same format as `fix`.
-    pub look_for: Option<String>,
+    pub(crate) look_for: Option<String>,
     /// What the fix makes worse. Same format as `fix`.
-    pub tradeoff: Option<String>,
+    pub(crate) tradeoff: Option<String>,
     pub stats: Vec<(&'static str, VariableValue<'static>)>,
     /// The verdict on the shape with the most requests.
-    pub verdict: Option<FindingVerdict>,
+    pub(crate) verdict: Option<FindingVerdict>,
     /// The load of the finding's requests on the apiserver and etcd.
-    pub load: RequestLoad,
+    pub(crate) load: RequestLoad,
     /// The cost of the requests and its basis.
-    pub cost: CostBasis,
+    pub(crate) cost: CostBasis,
     /// When the first and the last event were received, in microseconds since 1970.
-    pub span: Option<(i64, i64)>,
+    pub(crate) span: Option<(i64, i64)>,
     /// User agent products, each with an example of a full user agent.
-    pub user_agents: Vec<(String, String)>,
+    pub(crate) user_agents: Vec<(String, String)>,
     /// Example requests as evidence, the most expensive first.
     pub evidence: Vec<Exemplar>,
     /// Slow reads in etcd's own log that match LISTs of the finding.
-    pub slow_reads: Option<SlowReads>,
+    pub(crate) slow_reads: Option<SlowReads>,
     /// The known product of the client, and how it was recognized.
-    pub known_product: Option<(&'static Product, RecognizedBy)>,
+    pub(crate) known_product: Option<(&'static Product, RecognizedBy)>,
     /// The missing permission, if the server refused the requests.
-    pub permission: Option<Permission>,
+    pub(crate) permission: Option<Permission>,
     /// Other clients that write the objects on which this client gets conflicts (409).
-    pub rivals: Vec<Rival>,
+    pub(crate) rivals: Vec<Rival>,
     /// Patterns over time, if there are any.
-    pub pattern: Option<Box<Pattern>>,
+    pub(crate) pattern: Option<Box<Pattern>>,
 }
 
 /// The program that the clients of a finding share.
 #[derive(Debug, Clone)]
 pub struct OnProgram {
-    pub name: ProgramName,
+    pub(crate) name: ProgramName,
     /// The program in one word, for tables.
-    pub short: String,
+    pub(crate) short: String,
     /// The program for use in a sentence: `backup in 40 namespaces`.
-    pub sentence: String,
-    pub clients: u64,
-    pub pods: DistinctSet,
-    pub nodes: DistinctSet,
+    pub(crate) sentence: String,
+    pub(crate) clients: u64,
+    pub(crate) pods: DistinctSet,
+    pub(crate) nodes: DistinctSet,
 }
 
 impl OnProgram {
@@ -97,15 +97,15 @@ impl OnProgram {
 
 /// Where the requests were served from, and the reason for this verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FindingVerdict {
-    pub verb: &'static str,
-    pub served_from: &'static str,
-    pub likely: Option<&'static str>,
-    pub limit: &'static str,
-    pub reason: &'static str,
-    pub explanation: &'static str,
-    pub certainty: &'static str,
-    pub kube_version: String,
+pub(crate) struct FindingVerdict {
+    pub(crate) verb: &'static str,
+    pub(crate) served_from: &'static str,
+    pub(crate) likely: Option<&'static str>,
+    pub(crate) limit: &'static str,
+    pub(crate) reason: &'static str,
+    pub(crate) explanation: &'static str,
+    pub(crate) certainty: &'static str,
+    pub(crate) kube_version: String,
     /// The number of slow requests whose latency annotations agree with the verdict, and the number that contradict it.
-    pub observed: (u64, u64),
+    pub(crate) observed: (u64, u64),
 }

@@ -15,7 +15,7 @@ const NOT_OF_REQUESTS: [&str; 2] = ["KT5", "KT9"];
 
 /// A kind of request that a CI gate can count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RequestGate {
+pub(crate) enum RequestGate {
     EtcdList,
     EtcdGet,
     LimitIgnored,
@@ -34,46 +34,46 @@ impl RequestGate {
 
 /// The client and shape with the most requests: among a gate's requests, or in a rule's worst finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Worst {
-    pub client: String,
+pub(crate) struct Worst {
+    pub(crate) client: String,
     /// The shape. For a finding with several shapes, the shape with the most requests.
-    pub shape: String,
-    pub requests: u64,
+    pub(crate) shape: String,
+    pub(crate) requests: u64,
 }
 
 /// The requests that a gate counts, and the requests that it leaves out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct GateRequests {
-    pub requests: u64,
+pub(crate) struct GateRequests {
+    pub(crate) requests: u64,
     /// LISTs of informers (a WATCH follows each of them). The gate does not count them.
-    pub informers: u64,
+    pub(crate) informers: u64,
     /// Requests that a suppression covers. The gate does not count them.
-    pub suppressed: u64,
+    pub(crate) suppressed: u64,
     /// The client and shape with the most counted requests.
-    pub worst: Option<Worst>,
+    pub(crate) worst: Option<Worst>,
 }
 
 /// The findings of a rule, without suppressed ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RuleFindings {
-    pub id: String,
-    pub name: String,
+pub(crate) struct RuleFindings {
+    pub(crate) id: String,
+    pub(crate) name: String,
     /// The number of findings by severity.
-    pub counts: BTreeMap<Severity, u64>,
+    pub(crate) counts: BTreeMap<Severity, u64>,
     /// The severity and the client of the worst finding. A finding on the input has no client.
-    pub worst: Option<(Severity, Option<Worst>)>,
+    pub(crate) worst: Option<(Severity, Option<Worst>)>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Gates {
+pub(crate) struct Gates {
     /// LISTs read from etcd.
-    pub etcd_list: GateRequests,
+    pub(crate) etcd_list: GateRequests,
     /// GETs read from etcd.
-    pub etcd_get: GateRequests,
+    pub(crate) etcd_get: GateRequests,
     /// LISTs whose limit the server ignored.
-    pub limit_ignored: GateRequests,
+    pub(crate) limit_ignored: GateRequests,
     /// One entry for each rule, including rules without a finding.
-    pub rules: Vec<RuleFindings>,
+    pub(crate) rules: Vec<RuleFindings>,
 }
 
 /// Whether a suppression of the rule affects gates that count requests.

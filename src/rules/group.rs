@@ -19,20 +19,20 @@ use crate::patterns::Pattern;
 
 /// The number of requests that a client sends for a resource, including requests that the rule does not match.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Companions {
-    pub watches: u64,
-    pub lists: u64,
+pub(crate) struct Companions {
+    pub(crate) watches: u64,
+    pub(crate) lists: u64,
     /// Creates, updates, patches and deletes, including those of subresources.
-    pub writes: u64,
+    pub(crate) writes: u64,
 }
 
 /// GETs from etcd that a client sends in the same minutes as other requests.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct InStep<'a> {
+pub(crate) struct InStep<'a> {
     /// The number of GETs in the shared minutes. In each minute, GETs beyond the number of the other requests do not
     /// count.
-    pub reads: u64,
-    pub resource: &'a str,
+    pub(crate) reads: u64,
+    pub(crate) resource: &'a str,
 }
 
 /// The maximum ratio of GETs to other requests. If the ratio is higher, the GETs have another purpose.
@@ -40,19 +40,19 @@ const MOST_READS_EACH: u64 = 2;
 
 /// A row of updates or patches.
 #[derive(Debug, Clone, Copy)]
-pub struct WriterRow<'a> {
-    pub client: usize,
-    pub key: &'a ShapeKey,
-    pub product: &'a str,
-    pub row: &'a Row,
+pub(crate) struct WriterRow<'a> {
+    pub(crate) client: usize,
+    pub(crate) key: &'a ShapeKey,
+    pub(crate) product: &'a str,
+    pub(crate) row: &'a Row,
 }
 
 #[derive(Debug)]
 pub struct ClientTotals<'a> {
-    pub judged: &'a JudgedClients,
-    pub requests: u64,
+    pub(crate) judged: &'a JudgedClients,
+    pub(crate) requests: u64,
     /// LISTs and GETs read from etcd.
-    pub etcd_reads: u64,
+    pub(crate) etcd_reads: u64,
     requests_by_client: Vec<u64>,
     companions: HashMap<(usize, &'a str), Companions, FxBuildHasher>,
     /// The rows of updates and patches, by resource.
@@ -62,7 +62,7 @@ pub struct ClientTotals<'a> {
 }
 
 #[must_use]
-pub fn is_write(verb: Verb) -> bool {
+pub(crate) fn is_write(verb: Verb) -> bool {
     matches!(verb, Verb::Create | Verb::Update | Verb::Patch | Verb::Delete | Verb::DeleteCollection)
 }
 
@@ -112,13 +112,13 @@ impl<'a> ClientTotals<'a> {
     }
 
     #[must_use]
-    pub fn companions(&self, client: usize, resource: &str) -> Companions {
+    pub(crate) fn companions(&self, client: usize, resource: &str) -> Companions {
         self.companions.get(&(client, resource)).copied().unwrap_or_default()
     }
 
     /// Returns the number of a client's requests for discovery and `OpenAPI` documents.
     #[must_use]
-    pub fn discovery_of(&self, client: usize) -> u64 {
+    pub(crate) fn discovery_of(&self, client: usize) -> u64 {
         let of = |class: &str| -> u64 {
             let shapes = self.judged.clients[client].shapes.iter();
             let shapes = shapes.filter(|(key, _)| key.resource.as_deref() == Some(class));
@@ -129,12 +129,12 @@ impl<'a> ClientTotals<'a> {
 
     /// Returns the rows of updates and patches of a resource.
     #[must_use]
-    pub fn writers(&self, resource: &str) -> &[WriterRow<'a>] {
+    pub(crate) fn writers(&self, resource: &str) -> &[WriterRow<'a>] {
         self.writers.get(resource).map_or(&[], Vec::as_slice)
     }
 
     #[must_use]
-    pub fn requests_of(&self, client: usize) -> u64 {
+    pub(crate) fn requests_of(&self, client: usize) -> u64 {
         self.requests_by_client.get(client).copied().unwrap_or(0)
     }
 }
@@ -143,14 +143,14 @@ impl<'a> ClientTotals<'a> {
 #[derive(Debug)]
 pub struct RowGroup<'a> {
     /// The rows, by descending number of requests. Never empty.
-    pub rows: Vec<&'a RowFacts<'a>>,
+    pub(crate) rows: Vec<&'a RowFacts<'a>>,
     /// The index of the client. For a program, the client of the row with the most requests.
-    pub client: usize,
+    pub(crate) client: usize,
     /// The program, and the indices of its clients that have rows in the group.
-    pub program: Option<(&'a Program, Vec<usize>)>,
+    pub(crate) program: Option<(&'a Program, Vec<usize>)>,
     /// For a program: the leading row with the merged data of all its clients.
     merged_lead: Option<RowFacts<'a>>,
-    pub totals: &'a ClientTotals<'a>,
+    pub(crate) totals: &'a ClientTotals<'a>,
     rate: OnceCell<Option<Rate>>,
     latency: OnceCell<Histogram>,
     targets: OnceCell<Targets>,
@@ -160,7 +160,7 @@ pub struct RowGroup<'a> {
 }
 
 /// A function that returns the value of a variable for a group.
-pub type GroupGetter = for<'r, 'a> fn(&'r RowGroup<'a>) -> VariableValue<'r>;
+pub(crate) type GroupGetter = for<'r, 'a> fn(&'r RowGroup<'a>) -> VariableValue<'r>;
 
 impl<'a> RowGroup<'a> {
     /// Creates a group of rows of one client. Rows with the same number of requests keep their order, so that the
@@ -185,7 +185,7 @@ impl<'a> RowGroup<'a> {
 
     /// Creates a group of rows of several clients, each with the index of its client.
     #[must_use]
-    pub fn of_program(
+    pub(crate) fn of_program(
         rows: &[(&'a RowFacts<'a>, usize)],
         program: &'a Program,
         totals: &'a ClientTotals<'a>,
@@ -211,17 +211,17 @@ impl<'a> RowGroup<'a> {
 
     /// Returns the row with the most requests. For a program, the row's client has the merged data of all clients.
     #[must_use]
-    pub fn representative(&self) -> &RowFacts<'a> {
+    pub(crate) fn representative(&self) -> &RowFacts<'a> {
         self.merged_lead.as_ref().unwrap_or(self.rows[0])
     }
 
     /// Returns the indices of the clients.
     #[must_use]
-    pub fn members(&self) -> &[usize] {
+    pub(crate) fn members(&self) -> &[usize] {
         self.program.as_ref().map_or(std::slice::from_ref(&self.client), |(_, members)| members)
     }
 
-    pub fn sum(&self, of: impl Fn(&Row) -> u64) -> u64 {
+    pub(crate) fn sum(&self, of: impl Fn(&Row) -> u64) -> u64 {
         self.rows.iter().map(|facts| of(facts.row)).sum()
     }
 
@@ -231,13 +231,13 @@ impl<'a> RowGroup<'a> {
     }
 
     /// Returns the number of responses whose status fulfills a condition.
-    pub fn responses(&self, is_wanted: impl Fn(u16) -> bool) -> u64 {
+    pub(crate) fn responses(&self, is_wanted: impl Fn(u16) -> bool) -> u64 {
         self.sum(|row| row.statuses.count(&is_wanted))
     }
 
     /// Returns the peak rate and the active time; `None` without timestamps.
     #[must_use]
-    pub fn rate(&self) -> Option<Rate> {
+    pub(crate) fn rate(&self) -> Option<Rate> {
         *self.rate.get_or_init(|| {
             let times = || self.rows.iter().map(|facts| facts.row.times(self.totals.judged.received_only));
             let all = times().reduce(|mut all, times| {
@@ -255,7 +255,7 @@ impl<'a> RowGroup<'a> {
     /// Finds the resource whose GETs from etcd are most often in the same minutes as the requests of the group. Ignores
     /// a resource with more than [`MOST_READS_EACH`] GETs for each request of the group.
     #[must_use]
-    pub fn in_step(&self) -> InStep<'a> {
+    pub(crate) fn in_step(&self) -> InStep<'a> {
         *self.in_step.get_or_init(|| {
             let received_only = self.totals.judged.received_only;
             let mut own = Timeline::default();
@@ -284,7 +284,7 @@ impl<'a> RowGroup<'a> {
     }
 
     #[must_use]
-    pub fn latency(&self) -> &Histogram {
+    pub(crate) fn latency(&self) -> &Histogram {
         if let [only] = &self.rows[..] {
             return &only.row.latency;
         }
@@ -299,7 +299,7 @@ impl<'a> RowGroup<'a> {
 
     /// The objects or namespaces that the group's requests name.
     #[must_use]
-    pub fn targets(&self) -> &Targets {
+    pub(crate) fn targets(&self) -> &Targets {
         if let [only] = &self.rows[..] {
             return &only.row.targets;
         }
@@ -314,7 +314,7 @@ impl<'a> RowGroup<'a> {
 
     /// The patterns of the group's requests over time.
     #[must_use]
-    pub fn pattern(&self) -> &Pattern {
+    pub(crate) fn pattern(&self) -> &Pattern {
         let mut patterns = self.rows.iter().filter_map(|facts| facts.pattern);
         if let (Some(only), None) = (patterns.next(), patterns.next()) {
             return only;
@@ -330,7 +330,7 @@ impl<'a> RowGroup<'a> {
 
     /// When the first and the last event were received, in microseconds since 1970.
     #[must_use]
-    pub fn span(&self) -> Option<(i64, i64)> {
+    pub(crate) fn span(&self) -> Option<(i64, i64)> {
         let spans = || self.rows.iter().filter_map(|facts| facts.row.span);
         Some((spans().map(|span| span.0).min()?, spans().map(|span| span.1).max()?))
     }
@@ -338,7 +338,7 @@ impl<'a> RowGroup<'a> {
     /// Counts the watches, LISTs and writes that the group's clients send for the resource of the leading row.
     /// Includes requests that the rule does not match.
     #[must_use]
-    pub fn companions(&self) -> Companions {
+    pub(crate) fn companions(&self) -> Companions {
         let resource = self.leading().key.resource.as_deref().unwrap_or_default();
         self.members().iter().fold(Companions::default(), |all, client| {
             let own = self.totals.companions(*client, resource);
@@ -352,13 +352,13 @@ impl<'a> RowGroup<'a> {
 
     /// Slow reads in etcd's own log that match LISTs of the group.
     #[must_use]
-    pub fn slow_reads(&self) -> Option<SlowReads> {
+    pub(crate) fn slow_reads(&self) -> Option<SlowReads> {
         self.totals.judged.slow_reads.count(self.rows.iter().flat_map(|facts| facts.slow_reads))
     }
 
     /// The load of the requests on the apiserver and etcd.
     #[must_use]
-    pub fn load(&self) -> judged::RequestLoad {
+    pub(crate) fn load(&self) -> judged::RequestLoad {
         let measure = self.totals.judged.measure;
         self.rows.iter().fold(judged::RequestLoad::default(), |mut all, facts| {
             all.add(measure.load(facts.key, facts.shape_summary, facts.row, facts.cost));
@@ -368,7 +368,7 @@ impl<'a> RowGroup<'a> {
 
     /// Returns the cost of the requests; zero without an inventory.
     #[must_use]
-    pub fn cost(&self) -> &Cost {
+    pub(crate) fn cost(&self) -> &Cost {
         self.cost.get_or_init(|| {
             self.rows.iter().filter_map(|facts| facts.cost).fold(Cost::default(), |mut all, cost| {
                 all.merge(*cost);
@@ -379,7 +379,7 @@ impl<'a> RowGroup<'a> {
 
     /// Returns the cost of the requests and its basis.
     #[must_use]
-    pub fn known_cost(&self) -> CostBasis {
+    pub(crate) fn known_cost(&self) -> CostBasis {
         CostBasis::new(self.rows.iter().map(|facts| ShapeCost {
             requests: facts.requests,
             work: facts.shape_summary.work.as_deref(),
@@ -394,7 +394,7 @@ impl<'a> RowGroup<'a> {
     /// A RequestReceived event has no verdict. Thus kubetoll compares the numbers of both events for a request shape,
     /// over all its verdicts.
     #[must_use]
-    pub fn unfinished(&self) -> u64 {
+    pub(crate) fn unfinished(&self) -> u64 {
         let unfinished = |client: &usize| &self.totals.unfinished[*client];
         if self.totals.judged.received_only || self.members().iter().all(|one| unfinished(one).is_empty()) {
             return 0;

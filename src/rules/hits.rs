@@ -5,9 +5,9 @@ use super::rule::{Rule, Severity};
 
 /// A finding whose texts are not rendered yet.
 #[derive(Debug, Clone, Copy)]
-pub struct HitRef<'h, 'r> {
-    pub rule: &'h Rule,
-    pub severity: Severity,
+pub(crate) struct HitRef<'h, 'r> {
+    pub(crate) rule: &'h Rule,
+    pub(crate) severity: Severity,
     /// `None` for a finding on the input.
-    pub group: Option<&'h RowGroup<'r>>,
+    pub(crate) group: Option<&'h RowGroup<'r>>,
 }

@@ -19,12 +19,12 @@ const NAMED: usize = 3;
 const MAX_NAME: usize = 80;
 
 /// A function that returns the value of a variable of the input.
-pub type InputGetter = fn(&InputFacts) -> VariableValue<'_>;
+pub(crate) type InputGetter = fn(&InputFacts) -> VariableValue<'_>;
 
 /// Totals of the input, for rules with `groupBy: [input]`.
 #[derive(Debug, Clone, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "they are independent facts")]
-pub struct InputFacts {
+pub(crate) struct InputFacts {
     events: u64,
     requests: u64,
     minutes: u64,
@@ -115,7 +115,7 @@ fn mean(count: u64, over: u64) -> f64 {
 
 impl InputFacts {
     #[must_use]
-    pub fn new(input: &InputCounts, totals: &ClientTotals<'_>) -> Self {
+    pub(crate) fn new(input: &InputCounts, totals: &ClientTotals<'_>) -> Self {
         let lost = |reason: SkipReason| input.skipped.get(&reason).map_or(0, |(count, _)| *count);
         let all: u64 = input.skipped.values().map(|(count, _)| count).sum();
         let mut facts = Self {
@@ -159,7 +159,7 @@ impl InputFacts {
     }
 }
 
-pub const INPUT: &[Variable<InputGetter>] = &[
+pub(crate) const INPUT: &[Variable<InputGetter>] = &[
     Variable { name: "events", kind: Int, doc: "Events.", get: |input| VariableValue::count(input.events) },
     Variable {
         name: "requests",

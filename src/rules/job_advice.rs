@@ -4,7 +4,7 @@ use crate::judged::Job;
 
 /// Joins the fix for a client that keeps running and the fix for a job. The fix for the more likely kind is first.
 #[must_use]
-pub fn job_advice(job: Job, for_a_job: Option<String>, for_any: Option<String>) -> Option<String> {
+pub(crate) fn job_advice(job: Job, for_a_job: Option<String>, for_any: Option<String>) -> Option<String> {
     match (job, for_a_job, for_any) {
         (Job::No, _, any) | (_, None, any) => any,
         (Job::Yes, ends, _) | (_, ends, None) => ends,

@@ -32,32 +32,32 @@ pub struct RuleResults {
     /// Findings, in the order of the rules.
     pub findings: Vec<Finding>,
     /// Suppressed findings, each with the index of its suppression.
-    pub suppressed: Vec<(usize, Finding)>,
+    pub(crate) suppressed: Vec<(usize, Finding)>,
     /// The indices of suppressions that cover a row of a finding. All other suppressions are unused.
-    pub used: BTreeSet<usize>,
+    pub(crate) used: BTreeSet<usize>,
     /// Error messages of conditions and texts that failed on the values of a row or group.
     pub failures: Vec<String>,
     /// The number of conditions that CEL evaluated.
     pub runs: u64,
     /// The number of findings by severity, including findings whose texts are not rendered.
-    pub counts: BTreeMap<Severity, u64>,
+    pub(crate) counts: BTreeMap<Severity, u64>,
     /// Clients with findings.
-    pub on_clients: Vec<FindingsOnClient>,
-    pub gates: Gates,
+    pub(crate) on_clients: Vec<FindingsOnClient>,
+    pub(crate) gates: Gates,
     /// The indices of clients with a finding of [`CONTRADICTED`], including suppressed findings.
-    pub contradicted: BTreeSet<usize>,
+    pub(crate) contradicted: BTreeSet<usize>,
 }
 
 /// The id of the rule that reports requests that contradict their verdicts.
 const CONTRADICTED: &str = "KT902";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FindingsOnClient {
+pub(crate) struct FindingsOnClient {
     /// The index of the client.
-    pub client: usize,
+    pub(crate) client: usize,
     /// The highest severity of the client's findings.
-    pub worst: Severity,
-    pub findings: usize,
+    pub(crate) worst: Severity,
+    pub(crate) findings: usize,
 }
 
 #[must_use]
@@ -75,7 +75,7 @@ pub fn judge(
 /// Other findings are only counted, because rendering takes longer than evaluation. The texts of a user's own rules are
 /// always rendered, because they can fail on a value.
 #[must_use]
-pub fn judge_some(
+pub(crate) fn judge_some(
     clients: &JudgedClients,
     input: &InputCounts,
     rules: &[Rule],

@@ -19,19 +19,19 @@ const NAMED: usize = 3;
 
 /// A missing permission.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Permission {
+pub(crate) struct Permission {
     /// The verb in RBAC's terms. If the log does not show the HTTP method of a connection, it is the verb for GET.
-    pub verb: &'static str,
-    pub create: CreateVerb,
-    pub on: PermissionTarget,
+    pub(crate) verb: &'static str,
+    pub(crate) create: CreateVerb,
+    pub(crate) on: PermissionTarget,
     /// The `kubectl auth can-i` command that checks the permission.
-    pub check: String,
+    pub(crate) check: String,
 }
 
 /// Whether a connection (exec, attach, portforward or proxy) needs the verb `create` in addition to
 /// `Permission::verb`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CreateVerb {
+pub(crate) enum CreateVerb {
     /// The connection does not need `create`.
     No,
     /// The log does not show the HTTP method. A POST needs `create` instead of `get`.
@@ -64,7 +64,7 @@ impl CreateVerb {
 
 /// The resource or path that a permission is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PermissionTarget {
+pub(crate) enum PermissionTarget {
     Resource {
         /// Empty for the core group.
         group: String,
@@ -82,7 +82,7 @@ pub enum PermissionTarget {
 
 /// The number of namespaces that one client sends the refused requests to, as far as the log shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NamespaceCount {
+pub(crate) enum NamespaceCount {
     Exactly(u64),
     /// At least two, at most this number.
     UpTo(u64),
@@ -110,7 +110,7 @@ impl Permission {
     /// Returns the permission that the requests of a group need. `None` unless the server returned 403 and the log
     /// shows the target.
     #[must_use]
-    pub fn from_group(group: &RowGroup<'_>) -> Option<Self> {
+    pub(crate) fn from_group(group: &RowGroup<'_>) -> Option<Self> {
         let leading = group.leading();
         // Granting rights to `system:anonymous` grants them to everybody.
         if leading.key.reason != "answered-forbidden" || leading.client.kind() == "anonymous" {
@@ -186,7 +186,7 @@ impl Permission {
 
     /// Returns `Role` if each client needs the permission in one namespace only, else `ClusterRole`.
     #[must_use]
-    pub fn role(&self) -> &'static str {
+    pub(crate) fn role(&self) -> &'static str {
         match &self.on {
             PermissionTarget::Resource { is_one_each: true, .. } => "Role",
             _ => "ClusterRole",
@@ -195,7 +195,7 @@ impl Permission {
 
     /// Returns the rule of a `Role` or a `ClusterRole` as YAML on one line.
     #[must_use]
-    pub fn rule(&self) -> String {
+    pub(crate) fn rule(&self) -> String {
         let listed = |text: &str| format!("[{}]", serde_json::Value::from(text));
         let create = (self.create != CreateVerb::No).then_some("create");
         let verbs: Vec<String> = std::iter::once(self.verb)

@@ -20,7 +20,7 @@ use crate::k8s::{EtcdVersion, KubeVersion};
 use crate::requests::filter::pattern;
 
 /// The default file name, in the working directory.
-pub const FILE_NAME: &str = "kubetoll.yaml";
+pub(crate) const FILE_NAME: &str = "kubetoll.yaml";
 
 const fn key(name: &'static str, doc: &'static str) -> FileKey {
     FileKey { name, required: false, doc }
@@ -64,19 +64,19 @@ pub const SUPPRESSION_KEYS: [FileKey; 5] = [
 ];
 
 /// The keys of an entry of `rules`.
-pub const SETTING_KEYS: [FileKey; 2] = [
+pub(crate) const SETTING_KEYS: [FileKey; 2] = [
     key("severity", "The severity of all its findings."),
     key("thresholds", "Its thresholds, by name. They replace the rule's own values."),
 ];
 
 /// The words that `failOn` accepts besides rules: minimum severities, and kinds of requests.
-pub const FAIL_ON: [&str; 6] = ["info", "warning", "error", "etcd-list", "etcd-get", "limit-ignored"];
+pub(crate) const FAIL_ON: [&str; 6] = ["info", "warning", "error", "etcd-list", "etcd-get", "limit-ignored"];
 
 /// Checks a word of `failOn`: one of [`FAIL_ON`], or a rule's id, name or family.
 ///
 /// # Errors
 /// Returns a message with the expected words.
-pub fn check_fail_on(word: &str, rules: &RuleSet) -> Result<(), String> {
+pub(crate) fn check_fail_on(word: &str, rules: &RuleSet) -> Result<(), String> {
     if FAIL_ON.contains(&word) || rules.check_word(word).is_ok() {
         return Ok(());
     }
@@ -90,28 +90,28 @@ pub fn check_fail_on(word: &str, rules: &RuleSet) -> Result<(), String> {
 #[derive(Debug, Default)]
 pub struct Policy {
     /// The path of the file; empty if there is none.
-    pub file: String,
+    pub(crate) file: String,
     /// Default for `--kube-version`.
-    pub kube_version: Option<String>,
+    pub(crate) kube_version: Option<String>,
     /// Default for `--etcd-version`.
-    pub etcd_version: Option<String>,
+    pub(crate) etcd_version: Option<String>,
     /// Default for `--feature-gate`, such as `Name=true`.
-    pub feature_gates: Vec<String>,
+    pub(crate) feature_gates: Vec<String>,
     /// Default for `--uncached`.
-    pub uncached: Vec<String>,
+    pub(crate) uncached: Vec<String>,
     /// Default for `--aggregated`.
-    pub aggregated: Vec<String>,
+    pub(crate) aggregated: Vec<String>,
     /// Default for `--select`.
     pub select: Vec<String>,
     /// These values are added to the values of `--ignore`.
     pub ignore: Vec<String>,
     /// Default for `--fail-on`.
-    pub fail_on: Vec<Positioned<String>>,
+    pub(crate) fail_on: Vec<Positioned<String>>,
     settings: Vec<Setting>,
     /// All suppressions, including expired ones.
-    pub suppressions: Vec<Suppression>,
+    pub(crate) suppressions: Vec<Suppression>,
     /// The locations of the clients' code. If several entries match a client, the first entry applies.
-    pub sources: Vec<ClientSource>,
+    pub(crate) sources: Vec<ClientSource>,
 }
 
 #[derive(Debug)]
@@ -125,24 +125,24 @@ struct Setting {
 #[derive(Debug, Clone)]
 pub struct Suppression {
     /// The id, name or family of the rule.
-    pub rule: String,
+    pub(crate) rule: String,
     /// The pattern of the client, as in the file.
-    pub client: Option<String>,
+    pub(crate) client: Option<String>,
     /// The pattern of the shape, as in the file.
-    pub shape: Option<String>,
-    pub reason: String,
+    pub(crate) shape: Option<String>,
+    pub(crate) reason: String,
     /// The last day on which the suppression applies.
-    pub expires: NaiveDate,
-    pub is_expired: bool,
+    pub(crate) expires: NaiveDate,
+    pub(crate) is_expired: bool,
     /// The position of the entry in the file.
-    pub at: FilePosition,
+    pub(crate) at: FilePosition,
     client_pattern: Option<Regex>,
     shape_pattern: Option<Regex>,
 }
 
 impl Suppression {
     #[must_use]
-    pub fn covers(&self, rule: &Rule, facts: &RowFacts<'_>) -> bool {
+    pub(crate) fn covers(&self, rule: &Rule, facts: &RowFacts<'_>) -> bool {
         let client = |pattern: &Regex| matches_client(pattern, facts.client);
         !self.is_expired
             && rule.is_selected_by(&self.rule)
@@ -151,7 +151,7 @@ impl Suppression {
     }
 
     #[must_use]
-    pub fn covers_input(&self, rule: &Rule) -> bool {
+    pub(crate) fn covers_input(&self, rule: &Rule) -> bool {
         !self.is_expired && rule.is_selected_by(&self.rule) && self.client.is_none() && self.shape.is_none()
     }
 }

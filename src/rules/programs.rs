@@ -26,19 +26,19 @@ use crate::ledger::Merge;
 
 /// The parts that identify a program.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ProgramName {
+pub(crate) struct ProgramName {
     /// The kind of client: `service-account` or `user`.
-    pub kind: &'static str,
+    pub(crate) kind: &'static str,
     /// The user agent product; `None` if the user agent names none.
-    pub product: Option<String>,
+    pub(crate) product: Option<String>,
     /// The name of the `ServiceAccount`. Set only if many programs share the product.
-    pub service_account: Option<String>,
+    pub(crate) service_account: Option<String>,
 }
 
 impl ProgramName {
     /// Returns the program of a client with a product. `None` unless the client is a ServiceAccount or a person.
     #[must_use]
-    pub fn new(client: &ClientSummary, product: &str) -> Option<Self> {
+    pub(crate) fn new(client: &ClientSummary, product: &str) -> Option<Self> {
         let library = client.library(product);
         let named = Some(product.to_owned()).filter(|product| !product.starts_with('('));
         match client.kind() {
@@ -57,13 +57,13 @@ impl ProgramName {
 
     /// Whether different programs can have this name. Then a sum over the clients is meaningless.
     #[must_use]
-    pub fn is_ambiguous(&self) -> bool {
+    pub(crate) fn is_ambiguous(&self) -> bool {
         self.service_account.as_deref() == Some(DEFAULT)
     }
 
     /// Returns one word for the program: the common name of its ServiceAccounts, else the product.
     #[must_use]
-    pub fn short<'a>(&'a self, members: impl Iterator<Item = &'a ClientSummary>) -> &'a str {
+    pub(crate) fn short<'a>(&'a self, members: impl Iterator<Item = &'a ClientSummary>) -> &'a str {
         let mut names = members.map(|client| client.service_account().map(|(_, name)| name));
         let first = names.next().flatten().filter(|first| *first != DEFAULT);
         let same = first.filter(|first| names.all(|name| name == Some(*first)));
@@ -116,7 +116,7 @@ fn names_many_programs(product: &str, library: Library) -> bool {
 
 /// Returns the singular noun for the clients of a program.
 #[must_use]
-pub fn noun<'a>(members: impl Iterator<Item = &'a ClientSummary>) -> &'static str {
+pub(crate) fn noun<'a>(members: impl Iterator<Item = &'a ClientSummary>) -> &'static str {
     let mut namespaces: Vec<&str> = Vec::new();
     for client in members {
         match client.service_account() {
@@ -132,13 +132,11 @@ pub fn noun<'a>(members: impl Iterator<Item = &'a ClientSummary>) -> &'static st
 
 /// A program and the clients that run it.
 #[derive(Debug)]
-pub struct Program {
+pub(crate) struct Program {
     /// The parts that all members have in common.
-    pub name: ProgramName,
-    /// The indices of the clients.
-    pub members: Vec<usize>,
+    pub(crate) name: ProgramName,
     /// The clients merged into one, with all nodes, pods and user agents but without requests.
-    pub client: ClientSummary,
+    pub(crate) client: ClientSummary,
 }
 
 /// All programs that several clients run.
@@ -182,7 +180,7 @@ impl Programs {
             if members.len() > 1 {
                 by_client_id.extend(client_ids.iter().map(|(_, client_id)| (*client_id, number(all.len()))));
                 let client = merged(&name, &members, judged);
-                all.push(Program { name, members, client });
+                all.push(Program { name, client });
             }
         }
         let mut shapes: BTreeMap<_, u32> = BTreeMap::new();
@@ -200,7 +198,7 @@ impl Programs {
 
 /// Names the program for use in a sentence: `backup in 40 namespaces`.
 #[must_use]
-pub fn in_a_sentence<'a>(
+pub(crate) fn in_a_sentence<'a>(
     name: &'a ProgramName,
     members: impl Iterator<Item = &'a ClientSummary> + Clone,
 ) -> String {

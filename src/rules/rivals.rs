@@ -11,19 +11,19 @@ const SHOWN: usize = 3;
 
 /// Another client that writes the same resource. It can be the same client with another product.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rival {
+pub(crate) struct Rival {
     /// The index of the client.
-    pub client: usize,
+    pub(crate) client: usize,
     /// The name of the rival. If it is the same client, the name includes the product.
-    pub name: String,
+    pub(crate) name: String,
     /// The number of objects that both clients write. A number above 64 is an estimate. The number is 0 if the
     /// clients write different subresources.
-    pub objects: u64,
+    pub(crate) objects: u64,
     /// The number of the rival's writes to the shared objects. If no object is shared, the number of its writes to
     /// the resource.
-    pub writes: u64,
+    pub(crate) writes: u64,
     /// The subresource that the rival writes, if no shared object is known.
-    pub subresource: Option<String>,
+    pub(crate) subresource: Option<String>,
 }
 
 /// Finds the rivals of a group, sorted by shared objects, most first.
@@ -31,7 +31,7 @@ pub struct Rival {
 /// The log does not show whether clients that write different subresources write the same objects. Thus such clients
 /// are rivals only if no other rival is known.
 #[must_use]
-pub fn find(group: &RowGroup<'_>) -> Vec<Rival> {
+pub(crate) fn find(group: &RowGroup<'_>) -> Vec<Rival> {
     let leading = group.leading();
     let Some(resource) = leading.key.resource.as_deref() else { return Vec::new() };
     let targets = group.targets();

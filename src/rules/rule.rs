@@ -24,10 +24,10 @@ pub enum Severity {
 
 impl Severity {
     /// All severities, the lowest first.
-    pub const ALL: [Self; 3] = [Self::Info, Self::Warning, Self::Error];
+    pub(crate) const ALL: [Self; 3] = [Self::Info, Self::Warning, Self::Error];
 
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Info => "info",
             Self::Warning => "warning",
@@ -64,15 +64,15 @@ pub struct RuleGroupBy {
     /// Rows of a group have the same request shape.
     pub shape: bool,
     /// In addition to each client, the clients of a program form a group.
-    pub program: bool,
+    pub(crate) program: bool,
 }
 
 impl RuleGroupBy {
     /// The words that `groupBy` allows.
-    pub const WORDS: [&str; 6] = ["client", "product", "resource", "shape", "program", "input"];
+    pub(crate) const WORDS: [&str; 6] = ["client", "product", "resource", "shape", "program", "input"];
 
     /// Returns the words of this grouping.
-    pub fn words(self) -> impl Iterator<Item = &'static str> {
+    pub(crate) fn words(self) -> impl Iterator<Item = &'static str> {
         let Self { input, product, resource, shape, program } = self;
         let selected = [!input, product, resource, shape, program, input];
         Self::WORDS.into_iter().zip(selected).filter(|(_, selected)| *selected).map(|(word, _)| word)
@@ -81,7 +81,7 @@ impl RuleGroupBy {
 
 /// The kind of client that a fix is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Audience {
+pub(crate) enum Audience {
     /// Clients that request the pods of one node. Most are agents on that node.
     NodeAgent,
     /// Clients that run once and end.
@@ -95,14 +95,14 @@ pub enum Audience {
 }
 
 impl Audience {
-    pub fn all() -> impl Iterator<Item = Self> {
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
         let libraries = Library::ALL.into_iter().map(Self::Library);
         [Self::NodeAgent, Self::Job, Self::Viewer].into_iter().chain(libraries).chain([Self::Any])
     }
 
     /// Returns the key in a rule's `fix`.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::NodeAgent => "node-agent",
             Self::Job => "job",
@@ -114,7 +114,7 @@ impl Audience {
 
     /// Returns the heading in a rule's page.
     #[must_use]
-    pub fn title(self) -> &'static str {
+    pub(crate) fn title(self) -> &'static str {
         match self {
             Self::NodeAgent => "agents that request the pods of their node",
             Self::Job => "backup tools and one-shot jobs",
@@ -151,19 +151,19 @@ impl Audience {
 /// The audiences that a client belongs to, the best match first.
 pub(super) struct Audiences {
     /// The audiences if the client keeps running.
-    pub sure: Vec<Audience>,
+    pub(crate) sure: Vec<Audience>,
     /// How likely the client is a job.
-    pub job: Job,
+    pub(crate) job: Job,
     /// The audiences if the client is a job.
-    pub jobs: Vec<Audience>,
+    pub(crate) jobs: Vec<Audience>,
 }
 
 /// A fix for one audience.
 #[derive(Debug)]
 pub struct AudienceFix {
-    pub audience: Audience,
+    pub(crate) audience: Audience,
     /// Pairs of condition and text. The first pair whose condition holds applies.
-    pub cases: Vec<(Option<Condition>, TextTemplate)>,
+    pub(crate) cases: Vec<(Option<Condition>, TextTemplate)>,
 }
 
 #[derive(Debug)]
@@ -172,7 +172,7 @@ pub struct Rule {
     pub id: String,
     pub name: String,
     /// What the rule finds, in one line.
-    pub summary: String,
+    pub(crate) summary: String,
     /// The condition that selects rows; `None` selects all rows.
     pub matches: Option<Condition>,
     pub group_by: RuleGroupBy,
@@ -181,34 +181,34 @@ pub struct Rule {
     /// The condition of each severity, the highest severity first.
     pub levels: Vec<(Severity, Condition)>,
     /// The severity of all findings of the rule, if the policy sets one.
-    pub fixed_severity: Option<Severity>,
-    pub message: TextTemplate,
+    pub(crate) fixed_severity: Option<Severity>,
+    pub(crate) message: TextTemplate,
     /// The work that the request causes on the server, and its cost.
     pub why: String,
     /// The fix for each audience.
     pub fix: Vec<AudienceFix>,
-    pub tradeoff: Option<TextTemplate>,
+    pub(crate) tradeoff: Option<TextTemplate>,
     /// Requests that look like a finding but are by design.
-    pub quiet_for: Option<String>,
+    pub(crate) quiet_for: Option<String>,
     /// How to verify the fix in the next log.
-    pub verify: Option<TextTemplate>,
+    pub(crate) verify: Option<TextTemplate>,
     /// Issues, enhancement proposals and documents.
-    pub references: Vec<String>,
+    pub(crate) references: Vec<String>,
     /// Whether the rule is embedded in kubetoll. Tests check that the texts of embedded rules never fail.
-    pub is_embedded: bool,
-    pub file: String,
+    pub(crate) is_embedded: bool,
+    pub(crate) file: String,
     /// The position of the id in the file.
-    pub id_at: FilePosition,
+    pub(crate) id_at: FilePosition,
 }
 
 /// Whether a word selects a rule: its id, name, or family.
 #[must_use]
-pub fn word_selects(word: &str, id: &str, name: &str) -> bool {
+pub(crate) fn word_selects(word: &str, id: &str, name: &str) -> bool {
     name == word || id == word || is_family(word) && id.starts_with(word)
 }
 
 impl Rule {
-    pub fn threshold_values(&self) -> impl Iterator<Item = (&str, VariableValue<'static>)> {
+    pub(crate) fn threshold_values(&self) -> impl Iterator<Item = (&str, VariableValue<'static>)> {
         self.thresholds.iter().map(|(name, value)| (name.as_str(), threshold_value(*value)))
     }
 
@@ -238,13 +238,13 @@ impl Rule {
 }
 
 /// The regular expression for an id.
-pub const ID: &str = "^[A-Z]{2,8}[0-9]{3}$";
+pub(crate) const ID: &str = "^[A-Z]{2,8}[0-9]{3}$";
 /// The regular expression for a name.
-pub const NAME: &str = "^[a-z]([a-z0-9-]{0,62}[a-z0-9])?$";
+pub(crate) const NAME: &str = "^[a-z]([a-z0-9-]{0,62}[a-z0-9])?$";
 
 /// Whether a word is the start of an id: capitals and at most two digits.
 #[must_use]
-pub fn is_family(word: &str) -> bool {
+pub(crate) fn is_family(word: &str) -> bool {
     let letters = word.bytes().take_while(u8::is_ascii_uppercase).count();
     let digits = &word[letters..];
     letters >= 2 && digits.len() <= 2 && digits.bytes().all(|byte| byte.is_ascii_digit())

@@ -5,45 +5,45 @@ use super::yaml::{YamlNode, YamlValue};
 
 /// A value and its position in the file.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Positioned<T> {
-    pub value: T,
-    pub at: FilePosition,
+pub(crate) struct Positioned<T> {
+    pub(crate) value: T,
+    pub(crate) at: FilePosition,
 }
 
 /// A text of a fix, and its condition. The first text whose condition holds applies.
 #[derive(Debug, Clone, PartialEq)]
-pub struct FixCase {
+pub(crate) struct FixCase {
     /// The condition; `None` means that the text always applies.
-    pub when: Option<Positioned<String>>,
-    pub text: Positioned<String>,
+    pub(crate) when: Option<Positioned<String>>,
+    pub(crate) text: Positioned<String>,
 }
 
 /// The parsed content of a rule file, not checked yet.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct RuleFile {
-    pub id: Option<Positioned<String>>,
-    pub name: Option<Positioned<String>>,
-    pub summary: Option<Positioned<String>>,
-    pub matches: Option<Positioned<String>>,
-    pub group_by: Vec<Positioned<String>>,
-    pub thresholds: Vec<(Positioned<String>, f64)>,
-    pub levels: Vec<(Positioned<String>, Positioned<String>)>,
-    pub message: Option<Positioned<String>>,
-    pub why: Option<Positioned<String>>,
-    pub fix: Vec<(Positioned<String>, Vec<FixCase>)>,
-    pub tradeoff: Option<Positioned<String>>,
-    pub quiet_for: Option<Positioned<String>>,
-    pub verify: Option<Positioned<String>>,
-    pub references: Vec<Positioned<String>>,
+pub(crate) struct RuleFile {
+    pub(crate) id: Option<Positioned<String>>,
+    pub(crate) name: Option<Positioned<String>>,
+    pub(crate) summary: Option<Positioned<String>>,
+    pub(crate) matches: Option<Positioned<String>>,
+    pub(crate) group_by: Vec<Positioned<String>>,
+    pub(crate) thresholds: Vec<(Positioned<String>, f64)>,
+    pub(crate) levels: Vec<(Positioned<String>, Positioned<String>)>,
+    pub(crate) message: Option<Positioned<String>>,
+    pub(crate) why: Option<Positioned<String>>,
+    pub(crate) fix: Vec<(Positioned<String>, Vec<FixCase>)>,
+    pub(crate) tradeoff: Option<Positioned<String>>,
+    pub(crate) quiet_for: Option<Positioned<String>>,
+    pub(crate) verify: Option<Positioned<String>>,
+    pub(crate) references: Vec<Positioned<String>>,
 }
 
 /// A key of a rule file or policy file.
 #[derive(Debug, Clone, Copy)]
 pub struct FileKey {
     pub name: &'static str,
-    pub required: bool,
+    pub(crate) required: bool,
     /// The description for the reference and the JSON Schema.
-    pub doc: &'static str,
+    pub(crate) doc: &'static str,
 }
 
 const fn key(name: &'static str, required: bool, doc: &'static str) -> FileKey {
@@ -93,23 +93,23 @@ pub const KEYS: [FileKey; 14] = [
 ];
 
 /// The severities that `levels` accepts as keys.
-pub const LEVELS: [&str; 3] = ["info", "warning", "error"];
+pub(crate) const LEVELS: [&str; 3] = ["info", "warning", "error"];
 
 /// Reads YAML nodes and collects errors.
-pub struct Reader<'a> {
-    pub file: &'a str,
+pub(crate) struct Reader<'a> {
+    pub(crate) file: &'a str,
     /// The errors found so far.
-    pub errors: &'a mut FileErrors,
+    pub(crate) errors: &'a mut FileErrors,
 }
 
 impl Reader<'_> {
     /// Adds an error.
-    pub fn say(&mut self, at: FilePosition, message: impl Into<String>) {
+    pub(crate) fn say(&mut self, at: FilePosition, message: impl Into<String>) {
         self.errors.add(self.file, at, message);
     }
 
     /// Reads a string. Numbers and booleans become strings, because `info: true` is a condition.
-    pub fn text(&mut self, what: &str, node: YamlNode) -> Option<Positioned<String>> {
+    pub(crate) fn text(&mut self, what: &str, node: YamlNode) -> Option<Positioned<String>> {
         let value = match node.content {
             YamlValue::Text(text) if text.trim().is_empty() => {
                 self.say(node.at, format!("{what} is empty; add a value or remove the key"));
@@ -128,7 +128,7 @@ impl Reader<'_> {
     }
 
     /// Reads a finite number that is not negative.
-    pub fn number(&mut self, what: &str, node: &YamlNode) -> Option<f64> {
+    pub(crate) fn number(&mut self, what: &str, node: &YamlNode) -> Option<f64> {
         #[allow(clippy::cast_precision_loss, reason = "thresholds are small")]
         let number = match node.content {
             YamlValue::Int(value) => Some(value as f64),
@@ -143,7 +143,7 @@ impl Reader<'_> {
     }
 
     /// Reads a list of strings. A single string counts as a list of one.
-    pub fn texts(&mut self, what: &str, node: YamlNode) -> Vec<Positioned<String>> {
+    pub(crate) fn texts(&mut self, what: &str, node: YamlNode) -> Vec<Positioned<String>> {
         match node.content {
             YamlValue::List(list) => {
                 list.into_iter().filter_map(|node| self.text(&format!("an entry of {what}"), node)).collect()
@@ -156,7 +156,7 @@ impl Reader<'_> {
         }
     }
 
-    pub fn map(&mut self, what: &str, node: YamlNode) -> Vec<(Positioned<String>, YamlNode)> {
+    pub(crate) fn map(&mut self, what: &str, node: YamlNode) -> Vec<(Positioned<String>, YamlNode)> {
         match node.content {
             YamlValue::Map(map) => {
                 map.into_iter().map(|(key, at, node)| (Positioned { value: key, at }, node)).collect()
@@ -169,14 +169,14 @@ impl Reader<'_> {
     }
 
     /// Adds an error for an unknown key.
-    pub fn unknown<'k>(&mut self, key: &Positioned<String>, keys: impl IntoIterator<Item = &'k str>) {
+    pub(crate) fn unknown<'k>(&mut self, key: &Positioned<String>, keys: impl IntoIterator<Item = &'k str>) {
         self.say(key.at, format!("no such key '{}'{}", key.value, expected(&key.value, keys)));
     }
 }
 
 /// Reads a rule and returns its valid parts. Errors are added to the reader.
 #[must_use]
-pub fn read(node: YamlNode, reader: &mut Reader<'_>) -> RuleFile {
+pub(crate) fn read(node: YamlNode, reader: &mut Reader<'_>) -> RuleFile {
     let mut rule = RuleFile::default();
     let at = node.at;
     let is_map = matches!(node.content, YamlValue::Map(_));

@@ -12,7 +12,7 @@ const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/rules.in")
 
 /// Whether an embedded rule has this name. docs/rules has a page for each embedded rule.
 #[must_use]
-pub fn is_embedded(name: &str) -> bool {
+pub(crate) fn is_embedded(name: &str) -> bool {
     EMBEDDED.iter().any(|(file, _)| file.strip_suffix(".yaml") == Some(name))
 }
 
@@ -67,7 +67,7 @@ impl RuleSet {
     ///
     /// # Errors
     /// Returns all errors of all files, or the directory or file that cannot be read.
-    pub fn with_directories(directories: &[PathBuf]) -> Result<Self, BadRules> {
+    pub(crate) fn with_directories(directories: &[PathBuf]) -> Result<Self, BadRules> {
         let mut set = Self::embedded();
         let mut errors = FileErrors::default();
         for directory in directories {
@@ -84,7 +84,7 @@ impl RuleSet {
     ///
     /// # Errors
     /// See [`RuleSet::with_directories`].
-    pub fn check(directory: &Path) -> Result<usize, BadRules> {
+    pub(crate) fn check(directory: &Path) -> Result<usize, BadRules> {
         let mut errors = FileErrors::default();
         let own = read_directory(directory, &mut errors)?.len();
         Self::with_directories(&[directory.to_owned()])?;
@@ -98,7 +98,7 @@ impl RuleSet {
 
     /// Finds a rule by its id or name.
     #[must_use]
-    pub fn find(&self, word: &str) -> Option<&Rule> {
+    pub(crate) fn find(&self, word: &str) -> Option<&Rule> {
         self.rules.iter().find(|rule| rule.id == word || rule.name == word)
     }
 
@@ -119,7 +119,7 @@ impl RuleSet {
     ///
     /// # Errors
     /// Returns a message with the expected words.
-    pub fn check_word(&self, word: &str) -> Result<(), String> {
+    pub(crate) fn check_word(&self, word: &str) -> Result<(), String> {
         if self.rules.iter().any(|rule| rule.is_selected_by(word)) {
             return Ok(());
         }

@@ -12,7 +12,7 @@ use crate::judged::ClientSummary;
 use crate::requests::filter::pattern;
 
 /// The keys of an entry of `sources`.
-pub const SOURCE_KEYS: [FileKey; 3] = [
+pub(crate) const SOURCE_KEYS: [FileKey; 3] = [
     FileKey {
         name: "client",
         required: true,
@@ -28,22 +28,22 @@ pub const SOURCE_KEYS: [FileKey; 3] = [
 
 /// The location of a client's code.
 #[derive(Debug, Clone)]
-pub struct ClientSource {
+pub(crate) struct ClientSource {
     /// The pattern of the client, as in the file.
-    pub client: String,
+    pub(crate) client: String,
     /// The path of the source file, relative to the root of the repository, with `/` as separator.
-    pub path: String,
+    pub(crate) path: String,
     /// The line in the source file, counted from 1.
-    pub line: u64,
+    pub(crate) line: u64,
     /// The position of the entry in the policy file.
-    pub at: FilePosition,
+    pub(crate) at: FilePosition,
     pattern: Regex,
 }
 
 impl ClientSource {
     /// Whether the entry matches a client.
     #[must_use]
-    pub fn is_of(&self, client: &ClientSummary) -> bool {
+    pub(crate) fn is_of(&self, client: &ClientSummary) -> bool {
         matches_client(&self.pattern, client)
     }
 }

@@ -460,7 +460,7 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
 ];
 
 /// Variables about failed requests. A rule that uses one shows failed requests as evidence.
-pub const OF_FAILURES: [&str; 11] = [
+pub(crate) const OF_FAILURES: [&str; 11] = [
     "unauthorized",
     "forbidden",
     "notFound",

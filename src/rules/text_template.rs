@@ -33,7 +33,7 @@ const UNBOUNDED: [&str; 5] = ["indent", "format", "slice", "batch", "replace"];
 /// A checked text. It is compiled on first use, because most rules find nothing. It is compiled only once, because
 /// some rules have thousands of findings.
 #[derive(Debug)]
-pub struct TextTemplate {
+pub(crate) struct TextTemplate {
     source: String,
     compiled: OnceLock<Compiled>,
 }
@@ -65,7 +65,11 @@ impl TextTemplate {
     ///
     /// # Errors
     /// Returns all errors of the text.
-    pub fn compile(source: &str, scope: &VariableScope<'_>, plain: bool) -> Result<Self, Vec<CheckError>> {
+    pub(crate) fn compile(
+        source: &str,
+        scope: &VariableScope<'_>,
+        plain: bool,
+    ) -> Result<Self, Vec<CheckError>> {
         if let Some(wrong) = too_long(source, scope) {
             return Err(vec![wrong]);
         }
@@ -105,13 +109,13 @@ impl TextTemplate {
     }
 
     #[must_use]
-    pub fn source(&self) -> &str {
+    pub(crate) fn source(&self) -> &str {
         &self.source
     }
 
     /// Whether the text has no placeholders.
     #[must_use]
-    pub fn is_plain(&self) -> bool {
+    pub(crate) fn is_plain(&self) -> bool {
         !self.source.contains('{')
     }
 
@@ -122,7 +126,7 @@ impl TextTemplate {
     ///
     /// # Panics
     /// Never: the text was checked.
-    pub fn render(&self, values: &Value) -> Result<String, String> {
+    pub(crate) fn render(&self, values: &Value) -> Result<String, String> {
         let template = self.compiled().environment.get_template(ONLY).expect("it was added");
         template.render(values).map_err(|error| error.to_string())
     }
@@ -132,7 +136,7 @@ impl TextTemplate {
     /// # Panics
     /// Never: the text was checked.
     #[must_use]
-    pub fn names(&self, name: &str) -> bool {
+    pub(crate) fn names(&self, name: &str) -> bool {
         self.compiled().names.contains(name)
     }
 
@@ -274,17 +278,17 @@ fn unknown(name: &str, scope: &VariableScope<'_>, plain: bool) -> Option<String>
 }
 
 /// The values of variables by their names.
-pub type NamedValues = Vec<(&'static str, VariableValue<'static>)>;
+pub(crate) type NamedValues = Vec<(&'static str, VariableValue<'static>)>;
 
 /// A root in a template, such as `client`. It renders as `name`; the root's variables are its attributes.
 #[derive(Debug)]
-pub struct TemplateObject {
-    pub name: String,
-    pub root: Root,
+pub(crate) struct TemplateObject {
+    pub(crate) name: String,
+    pub(crate) root: Root,
     /// The values that are not zero, false or empty.
-    pub facts: Arc<NamedValues>,
+    pub(crate) facts: Arc<NamedValues>,
     /// The function that escapes strings in the values, because clients choose them.
-    pub escape: fn(&str) -> String,
+    pub(crate) escape: fn(&str) -> String,
 }
 
 impl Object for TemplateObject {

@@ -18,7 +18,7 @@ pub enum Kind {
 impl Kind {
     /// Returns CEL's name of the type.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Bool => "bool",
             Self::Int => "int",
@@ -32,7 +32,7 @@ impl Kind {
 impl Kind {
     /// Returns the value of this type that is zero, false or empty.
     #[must_use]
-    pub fn unset(self) -> VariableValue<'static> {
+    pub(crate) fn unset(self) -> VariableValue<'static> {
         match self {
             Self::Bool => VariableValue::Bool(false),
             Self::Int => VariableValue::Int(0),
@@ -61,7 +61,7 @@ pub enum VariableValue<'a> {
 impl VariableValue<'_> {
     /// Whether the value is not zero, false or empty.
     #[must_use]
-    pub fn is_set(&self) -> bool {
+    pub(crate) fn is_set(&self) -> bool {
         match self {
             Self::Bool(value) => *value,
             Self::Int(value) => *value != 0,
@@ -72,13 +72,13 @@ impl VariableValue<'_> {
     }
 
     #[must_use]
-    pub fn count(number: u64) -> Self {
+    pub(crate) fn count(number: u64) -> Self {
         Self::Int(i64::try_from(number).unwrap_or(i64::MAX))
     }
 
     /// Converts the value for CEL.
     #[must_use]
-    pub fn to_cel(&self) -> cel::Value {
+    pub(crate) fn to_cel(&self) -> cel::Value {
         let text = |text: &str| cel::Value::String(Arc::new(text.to_owned()));
         match self {
             Self::Bool(value) => cel::Value::Bool(*value),
@@ -107,7 +107,7 @@ impl VariableValue<'_> {
 
     /// Converts the value for templates. Whole doubles become integers.
     #[must_use]
-    pub fn to_template(&self) -> minijinja::Value {
+    pub(crate) fn to_template(&self) -> minijinja::Value {
         match self {
             Self::Bool(value) => (*value).into(),
             Self::Int(value) => (*value).into(),
@@ -168,9 +168,9 @@ impl Hash for VariableValue<'_> {
 #[derive(Debug, Clone, Copy)]
 pub struct Variable<Get> {
     /// The name after the dot, such as `verb` of `request.verb`.
-    pub name: &'static str,
-    pub kind: Kind,
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
     /// Description with the unit.
-    pub doc: &'static str,
+    pub(crate) doc: &'static str,
     pub get: Get,
 }

@@ -22,11 +22,11 @@ pub enum Root {
 }
 
 impl Root {
-    pub const ALL: [Self; 6] =
+    pub(crate) const ALL: [Self; 6] =
         [Self::Client, Self::Request, Self::Server, Self::Stats, Self::Input, Self::Threshold];
 
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Client => "client",
             Self::Request => "request",
@@ -39,7 +39,7 @@ impl Root {
 
     /// The description of the root in the rule reference.
     #[must_use]
-    pub fn doc(self) -> &'static str {
+    pub(crate) fn doc(self) -> &'static str {
         match self {
             Self::Client => "The client: its identity, and the product of its user agent.",
             Self::Request => "The request shape, and where it was served from.",
@@ -91,15 +91,15 @@ impl VariableRef {
 
 /// The variables that a condition or a text may use.
 #[derive(Debug, Clone, Copy)]
-pub struct VariableScope<'a> {
-    pub roots: &'a [Root],
+pub(crate) struct VariableScope<'a> {
+    pub(crate) roots: &'a [Root],
     /// The rule's thresholds and their values.
-    pub thresholds: &'a [(String, f64)],
+    pub(crate) thresholds: &'a [(String, f64)],
 }
 
 impl VariableScope<'_> {
     #[must_use]
-    pub fn find(&self, root: Root, name: &str) -> Option<(VariableRef, Kind)> {
+    pub(crate) fn find(&self, root: Root, name: &str) -> Option<(VariableRef, Kind)> {
         fn position<Get>(names: &[super::value::Variable<Get>], name: &str) -> Option<(usize, Kind)> {
             names.iter().position(|own| own.name == name).map(|index| (index, names[index].kind))
         }
@@ -119,7 +119,7 @@ impl VariableScope<'_> {
 
     /// The names of all variables of a root.
     #[must_use]
-    pub fn words(&self, root: Root) -> Vec<&str> {
+    pub(crate) fn words(&self, root: Root) -> Vec<&str> {
         match root {
             Root::Threshold => self.thresholds.iter().map(|(name, _)| name.as_str()).collect(),
             root => root.names().into_iter().map(|(name, ..)| name).collect(),
@@ -129,7 +129,7 @@ impl VariableScope<'_> {
 
 /// Returns the CEL type of a threshold. Whole numbers are `int`, because CEL cannot mix int and double in arithmetic.
 #[must_use]
-pub fn threshold_kind(value: f64) -> Kind {
+pub(crate) fn threshold_kind(value: f64) -> Kind {
     if value.fract() == 0.0 { Kind::Int } else { Kind::Double }
 }
 

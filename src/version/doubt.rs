@@ -6,23 +6,23 @@ use crate::apiserver::Releases;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Doubt {
     /// True if the user sets the version, the log states it, or all possible releases give the same verdicts.
-    pub is_settled: bool,
+    pub(crate) is_settled: bool,
     /// True if a source file contains requests of several servers.
-    pub is_mixed: bool,
-    pub possible: Releases,
+    pub(crate) is_mixed: bool,
+    pub(crate) possible: Releases,
     /// The possible releases for each version of the timeline.
-    pub by_version_index: Vec<Releases>,
+    pub(crate) by_version_index: Vec<Releases>,
     /// The totals for each range of releases, such as `1.30: 1,595 LISTs from etcd`. Empty if the totals of all ranges
     /// are equal.
-    pub totals: Vec<String>,
+    pub(crate) totals: Vec<String>,
     /// The difference between the largest and the smallest number of LISTs from etcd among the possible releases.
-    pub etcd_lists_apart: u64,
+    pub(crate) etcd_lists_apart: u64,
 }
 
 impl Doubt {
     /// The possible releases for a version of the timeline.
     #[must_use]
-    pub fn possible_in(&self, version_index: u8) -> &Releases {
+    pub(crate) fn possible_in(&self, version_index: u8) -> &Releases {
         self.by_version_index.get(usize::from(version_index)).unwrap_or(&self.possible)
     }
 }

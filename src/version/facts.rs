@@ -36,11 +36,11 @@ pub(super) enum Trust {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fact {
     /// The fact as text.
-    pub text: String,
+    pub(crate) text: String,
     /// The source files that show the fact. Empty if the fact follows from all sources together.
-    pub sources: Vec<u32>,
+    pub(crate) sources: Vec<u32>,
     /// The releases that are consistent with the fact.
-    pub allows: Releases,
+    pub(crate) allows: Releases,
     pub(super) trust: Trust,
     /// True if only a few nodes claim the version.
     pub(super) is_rare: bool,
@@ -51,14 +51,14 @@ pub struct Fact {
 impl Fact {
     /// The releases that are consistent with the fact, as text.
     #[must_use]
-    pub fn fits(&self) -> String {
+    pub(crate) fn fits(&self) -> String {
         let modeled = self.allows.and(&Releases::modeled());
         if modeled.is_empty() { self.allows.to_string() } else { modeled.to_string() }
     }
 
     /// The modeled releases that are not consistent with the fact.
     #[must_use]
-    pub fn excludes(&self) -> Releases {
+    pub(crate) fn excludes(&self) -> Releases {
         self.allows.others().and(&Releases::modeled())
     }
 
@@ -83,14 +83,14 @@ pub(super) struct Evidence {
 }
 
 impl Evidence {
-    pub fn new(evidence: &mut VersionEvidence) -> Self {
+    pub(crate) fn new(evidence: &mut VersionEvidence) -> Self {
         let mut instances: Vec<_> = evidence.instances().collect();
         instances.sort_unstable();
         Self { stated: evidence.stated().collect(), instances, signs: evidence.signs().collect() }
     }
 
     /// The evidence of each source.
-    pub fn by_source(&self) -> BTreeMap<u32, Self> {
+    pub(crate) fn by_source(&self) -> BTreeMap<u32, Self> {
         let mut sources: BTreeMap<u32, Self> = BTreeMap::new();
         for stated in &self.stated {
             sources.entry(stated.1).or_default().stated.push(*stated);
@@ -123,7 +123,7 @@ fn sum<'a>(presences: impl Iterator<Item = &'a Presence>) -> Presence {
 #[derive(Debug)]
 pub(super) struct VersionFacts {
     /// The facts, sorted: the most trusted facts are first.
-    pub all: Vec<Fact>,
+    pub(crate) all: Vec<Fact>,
     stated: BTreeMap<ClaimSource, BTreeSet<KubeVersion>>,
     kubelets: InstanceVersions,
     unconfirmed: InstanceVersions,
@@ -132,7 +132,7 @@ pub(super) struct VersionFacts {
 impl VersionFacts {
     /// Derives the facts from the evidence. If the user sets the gate `WatchList`, or a gate that includes it, its
     /// effect proves nothing about the release.
-    pub fn new(evidence: &Evidence, server: &Server) -> Self {
+    pub(crate) fn new(evidence: &Evidence, server: &Server) -> Self {
         let mut stated: BTreeMap<ClaimSource, BTreeSet<KubeVersion>> = BTreeMap::new();
         let mut exact: BTreeMap<(ClaimSource, KubeVersion), (Vec<u32>, Presence)> = BTreeMap::new();
         for (by, source, version, presence) in &evidence.stated {
@@ -171,7 +171,7 @@ impl VersionFacts {
         facts
     }
 
-    pub fn add(&mut self, facts: impl IntoIterator<Item = Fact>) {
+    pub(crate) fn add(&mut self, facts: impl IntoIterator<Item = Fact>) {
         self.all.extend(facts);
         self.sort();
     }
@@ -186,18 +186,18 @@ impl VersionFacts {
     }
 
     /// The facts that exclude at least one modeled release.
-    pub fn listed(&self) -> Vec<Fact> {
+    pub(crate) fn listed(&self) -> Vec<Fact> {
         self.all.iter().filter(|fact| !fact.excludes().is_empty()).cloned().collect()
     }
 
     /// The number of kubelets with a version of this minor.
-    pub fn kubelets_of(&self, minor: u16) -> usize {
+    pub(crate) fn kubelets_of(&self, minor: u16) -> usize {
         let own = self.kubelets.iter().filter(|(_, version)| version.minor == minor);
         own.map(|(instance, _)| instance).collect::<BTreeSet<_>>().len()
     }
 
     /// The best estimate within a set of releases, the source of the estimate, and this source as text.
-    pub fn estimate(&self, set: &Releases) -> (KubeVersion, VersionSource, String) {
+    pub(crate) fn estimate(&self, set: &Releases) -> (KubeVersion, VersionSource, String) {
         for (by, from, words) in [
             (ClaimSource::Loopback, VersionSource::LoopbackUserAgent, "the server's own client states it"),
             (ClaimSource::StartLine, VersionSource::StartLine, "a start line of the server states it"),

@@ -11,7 +11,7 @@ const MAX_SERVERS: usize = 8;
 /// Facts that are consistent with one server, and the releases that are consistent with all of them.
 #[derive(Debug, Clone)]
 pub(super) struct FactGroup<'a> {
-    pub set: Releases,
+    pub(crate) set: Releases,
     facts: Vec<&'a Fact>,
 }
 
@@ -48,7 +48,7 @@ impl<'a> FactGroup<'a> {
 #[derive(Debug)]
 pub(super) struct FactGroups<'a> {
     /// At least one group. No two groups share a release.
-    pub servers: Vec<FactGroup<'a>>,
+    pub(crate) servers: Vec<FactGroup<'a>>,
     /// Facts that contradict more trusted facts, but do not prove another server. A setting or an unsupported node
     /// may be the cause.
     contradictions: Vec<&'a Fact>,
@@ -57,7 +57,7 @@ pub(super) struct FactGroups<'a> {
 impl VersionFacts {
     /// Groups the facts by server. A fact that contradicts a more trusted fact describes another server. But kubetoll
     /// does not use such a fact if a setting or an unsupported node may explain it.
-    pub fn groups(&self) -> FactGroups<'_> {
+    pub(crate) fn groups(&self) -> FactGroups<'_> {
         let mut rest: Vec<&Fact> = self.all.iter().collect();
         let Some(seed) = rest.first().copied() else {
             let all = FactGroup { set: Releases::modeled(), facts: Vec::new() };
@@ -98,7 +98,7 @@ impl VersionFacts {
 
     /// The servers in the order of time. Each comes with the change from the server before it. Returns `None` if their
     /// evidence overlaps too much.
-    pub fn in_time(&self, servers: &[FactGroup<'_>]) -> Option<Vec<(Change, usize)>> {
+    pub(crate) fn in_time(&self, servers: &[FactGroup<'_>]) -> Option<Vec<(Change, usize)>> {
         let presence = |one: usize, other: usize| self.presence_of(&servers[one].set, &servers[other].set);
         let others = |one: usize| (0..servers.len()).filter(move |other| *other != one);
         let first = |one: usize| others(one).filter_map(|other| presence(one, other).span()).min();
@@ -117,7 +117,7 @@ impl VersionFacts {
 
     /// The facts that are consistent with `set` and exclude at least one of `others`. The most trusted facts are
     /// first.
-    pub fn that_show<'f>(
+    pub(crate) fn that_show<'f>(
         &'f self,
         set: &'f Releases,
         others: &'f [Releases],
@@ -129,7 +129,7 @@ impl VersionFacts {
 
 impl FactGroups<'_> {
     /// Notes on facts that contradict more trusted ones.
-    pub fn notes(&self) -> Vec<String> {
+    pub(crate) fn notes(&self) -> Vec<String> {
         let used = || self.servers.iter().flat_map(|server| &server.facts);
         let note = |fact: &&Fact| {
             let other = used().find(|used| used.allows.and(&fact.allows).is_empty());

@@ -51,7 +51,7 @@ pub fn infer(
 
 /// Infers the release from version evidence alone, without measurements.
 #[must_use]
-pub fn infer_from_evidence(evidence: &mut VersionEvidence, server: &Server) -> Inferred {
+pub(crate) fn infer_from_evidence(evidence: &mut VersionEvidence, server: &Server) -> Inferred {
     let evidence = Evidence::new(evidence);
     let facts = VersionFacts::new(&evidence, server);
     from_log(&facts, &evidence, server, &BTreeSet::new(), &|_| String::new())

@@ -27,7 +27,7 @@ pub enum Relation {
 impl Relation {
     /// The value in the public JSON contract; `None` for one version.
     #[must_use]
-    pub fn as_str(self) -> Option<&'static str> {
+    pub(crate) fn as_str(self) -> Option<&'static str> {
         match self {
             Self::One => None,
             Self::OverTime => Some("over-time"),
@@ -40,18 +40,18 @@ impl Relation {
 /// One of the versions that a log shows.
 #[derive(Debug, Clone)]
 pub struct ServerVersion {
-    pub version: KubeVersion,
-    pub source: VersionSource,
+    pub(crate) version: KubeVersion,
+    pub(crate) source: VersionSource,
     /// `source` as text.
-    pub from: String,
+    pub(crate) from: String,
     /// The releases that are consistent with the facts.
-    pub set: Releases,
+    pub(crate) set: Releases,
     /// The source files that show this version.
-    pub sources: BTreeSet<u32>,
+    pub(crate) sources: BTreeSet<u32>,
     /// Facts that are consistent with this version and not with the others.
-    pub facts: Vec<String>,
+    pub(crate) facts: Vec<String>,
     /// First and last time of these facts, in microseconds since 1970.
-    pub span: Option<(i64, i64)>,
+    pub(crate) span: Option<(i64, i64)>,
 }
 
 impl ServerVersion {
@@ -127,7 +127,7 @@ impl Inferred {
 
     /// If all versions of the timeline give the same verdicts, uses the best estimate to judge all requests. Returns
     /// true in this case.
-    pub fn judge_as_one_if_alike(&mut self) -> bool {
+    pub(crate) fn judge_as_one_if_alike(&mut self) -> bool {
         let are_alike =
             self.timeline.kube_versions().all(|version| have_equal_verdicts(version, self.version));
         if are_alike {
@@ -137,21 +137,21 @@ impl Inferred {
     }
 
     /// Uses the best estimate to judge all requests, for callers that cannot separate the requests of several versions.
-    pub fn judge_as_one(&mut self) {
+    pub(crate) fn judge_as_one(&mut self) {
         self.timeline = ServerTimeline::always(self.version);
         self.by_version_index = vec![self.candidates.clone()];
     }
 
     /// Whether the possible releases give the same verdicts, for each version of the timeline.
     #[must_use]
-    pub fn is_settled(&self) -> bool {
+    pub(crate) fn is_settled(&self) -> bool {
         self.by_version_index.iter().all(|set| epochs(set).count() < 2)
     }
 
     /// A small set of facts that excludes as many releases as all facts together. The facts that exclude the most
     /// releases are first.
     #[must_use]
-    pub fn decisive(&self) -> Vec<&Fact> {
+    pub(crate) fn decisive(&self) -> Vec<&Fact> {
         let mut set = Releases::modeled();
         let mut decisive = Vec::new();
         loop {

@@ -13,9 +13,9 @@ mod totals;
 mod version_source;
 
 pub use doubt::Doubt;
-pub use facts::Fact;
+pub(crate) use facts::Fact;
 pub use infer::infer;
 pub use inferred::{Inferred, Relation, ServerVersion};
-pub use sample::{ClaimSpans, Claims, Sighting, mixed_versions, sample};
-pub use totals::{VersionTotals, totals};
-pub use version_source::VersionSource;
+pub(crate) use sample::{ClaimSpans, Claims, Sighting, mixed_versions, sample};
+pub(crate) use totals::{VersionTotals, totals};
+pub(crate) use version_source::VersionSource;

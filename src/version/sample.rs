@@ -21,13 +21,13 @@ const MAX_INSTANCES: usize = 1 << 14;
 
 /// An event with version evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Sighting {
+pub(crate) struct Sighting {
     /// Receive time of its request, in microseconds since 1970.
-    pub at: Option<i64>,
+    pub(crate) at: Option<i64>,
     /// A hash that is unique among the events of the log.
-    pub event: u64,
+    pub(crate) event: u64,
     /// A hash that the events of one request share.
-    pub request: u64,
+    pub(crate) request: u64,
 }
 
 /// The first and the last event of a claim.
@@ -60,7 +60,7 @@ type Kind = (bool, Claim);
 /// Claims about the server's version, each with its first and its last event. The order of calls does not affect which
 /// claims are kept.
 #[derive(Debug, Clone)]
-pub struct Claims {
+pub(crate) struct Claims {
     /// Claims by source. Each source has its own limit, so many claims in one source cannot evict the claims of
     /// another.
     kinds: BTreeMap<u32, BTreeMap<Kind, FirstAndLast>>,
@@ -76,7 +76,7 @@ impl Default for Claims {
 
 impl Claims {
     /// Adds a claim.
-    pub fn note(&mut self, claim: Claim, source: u32, seen: Sighting) {
+    pub(crate) fn note(&mut self, claim: Claim, source: u32, seen: Sighting) {
         let seen = FirstAndLast::new(seen);
         self.add((matches!(claim, Claim::Stated(..)), claim.of_any_instance()), source, seen);
         if claim.is_counted_by_instance() {
@@ -86,7 +86,7 @@ impl Claims {
     }
 
     /// Moves all claims of `other` into this.
-    pub fn merge(&mut self, other: &mut Self) {
+    pub(crate) fn merge(&mut self, other: &mut Self) {
         let other = std::mem::take(other);
         for (source, kinds) in other.kinds {
             for (kind, seen) in kinds {
@@ -141,7 +141,7 @@ impl Claims {
 /// If merging the sources into one log would change the version used to judge them, returns the versions of the sources.
 /// Otherwise returns `None`.
 #[must_use]
-pub fn mixed_versions(evidence: &mut VersionEvidence, server: &Server) -> Option<Vec<KubeVersion>> {
+pub(crate) fn mixed_versions(evidence: &mut VersionEvidence, server: &Server) -> Option<Vec<KubeVersion>> {
     let inferred = infer_as_one(evidence, server);
     let versions: BTreeSet<KubeVersion> = inferred.timeline.kube_versions().collect();
     let is_mixed = matches!(inferred.relation, Relation::BySource | Relation::Mixed) && versions.len() > 1;
@@ -150,16 +150,16 @@ pub fn mixed_versions(evidence: &mut VersionEvidence, server: &Server) -> Option
 
 /// First and last receive time of requests, by source and version index.
 #[derive(Debug, Clone, Default)]
-pub struct ClaimSpans(BTreeMap<(u32, u8), (i64, i64)>);
+pub(crate) struct ClaimSpans(BTreeMap<(u32, u8), (i64, i64)>);
 
 impl ClaimSpans {
     /// Adds a request.
-    pub fn note(&mut self, source: u32, version_index: u8, at: i64) {
+    pub(crate) fn note(&mut self, source: u32, version_index: u8, at: i64) {
         self.widen((source, version_index), (at, at));
     }
 
     /// Moves all time spans of `other` into this.
-    pub fn merge(&mut self, other: &mut Self) {
+    pub(crate) fn merge(&mut self, other: &mut Self) {
         for (key, span) in std::mem::take(&mut other.0) {
             self.widen(key, span);
         }
@@ -172,7 +172,7 @@ impl ClaimSpans {
 
     /// The versions used to judge these requests.
     #[must_use]
-    pub fn versions(&self, inferred: &Inferred) -> BTreeSet<KubeVersion> {
+    pub(crate) fn versions(&self, inferred: &Inferred) -> BTreeSet<KubeVersion> {
         let judges =
             self.0.keys().filter_map(|(_, index)| inferred.timeline.versions.get(usize::from(*index)));
         judges.map(|judge| judge.version).collect()
@@ -209,7 +209,7 @@ fn infer_as_one(evidence: &mut VersionEvidence, server: &Server) -> Inferred {
 /// Returns `None` if no events show the versions: the user sets the version, a start line states it, or measurements
 /// show it.
 #[must_use]
-pub fn sample(
+pub(crate) fn sample(
     inferred: &Inferred,
     server: &Server,
     all: &mut Claims,

@@ -68,7 +68,7 @@ pub(super) struct SeveralVersions<'a> {
 
 impl<'a> SeveralVersions<'a> {
     /// Finds the versions of each source. Returns `None` if the sources show fewer than two different versions.
-    pub fn new(facts: &'a VersionFacts, evidence: &Evidence, server: &Server) -> Option<Self> {
+    pub(crate) fn new(facts: &'a VersionFacts, evidence: &Evidence, server: &Server) -> Option<Self> {
         let all = facts.groups();
         let sets: Vec<Releases> = all.servers.iter().map(|group| group.set.clone()).collect();
         let mut sources = BTreeMap::new();
@@ -155,7 +155,7 @@ impl<'a> SeveralVersions<'a> {
     }
 
     /// Combines the versions of the sources. `read` contains the sources with requests.
-    pub fn inferred(self, read: &BTreeSet<u32>, file: &dyn Fn(u32) -> String) -> Inferred {
+    pub(crate) fn inferred(self, read: &BTreeSet<u32>, file: &dyn Fn(u32) -> String) -> Inferred {
         let relation = self.relation();
         let servers = self.versions(relation);
         let candidates = union(servers.iter().map(|one| &one.set));

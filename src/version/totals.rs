@@ -13,29 +13,29 @@ use crate::requests::RowKey;
 
 /// The totals for a range of releases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct VersionTotals {
+pub(crate) struct VersionTotals {
     /// Oldest release of the range.
-    pub min: KubeVersion,
+    pub(crate) min: KubeVersion,
     /// Newest release of the range.
-    pub max: KubeVersion,
+    pub(crate) max: KubeVersion,
     /// The number of LISTs from etcd.
-    pub etcd_lists: u64,
+    pub(crate) etcd_lists: u64,
     /// The number of GETs from etcd.
-    pub etcd_gets: u64,
+    pub(crate) etcd_gets: u64,
     /// The number of LISTs whose limit the server ignores.
-    pub limit_ignored: u64,
+    pub(crate) limit_ignored: u64,
 }
 
 impl VersionTotals {
     /// The counts that depend on the release.
     #[must_use]
-    pub fn counts(&self) -> [u64; 3] {
+    pub(crate) fn counts(&self) -> [u64; 3] {
         [self.etcd_lists, self.etcd_gets, self.limit_ignored]
     }
 
     /// The range as text.
     #[must_use]
-    pub fn range(&self) -> String {
+    pub(crate) fn range(&self) -> String {
         Releases::between(self.min, self.max).to_string()
     }
 }
@@ -46,7 +46,7 @@ type ShapeAndStatus = (Arc<RequestShape<CompactString>>, Option<u16>, u8);
 /// The totals for each range of possible releases, in ascending order. Empty if all totals are equal. `versions` are
 /// the versions of the timeline, each with its possible releases.
 #[must_use]
-pub fn totals(
+pub(crate) fn totals(
     clients: &mut Clients,
     server: &Server,
     versions: &[(KubeVersion, &Releases)],

@@ -20,7 +20,7 @@ pub enum VersionSource {
 impl VersionSource {
     /// The value in the public JSON contract.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Flag => "flag",
             Self::LoopbackUserAgent => "loopback-user-agent",
@@ -36,7 +36,7 @@ impl VersionSource {
 
     /// Whether the user sets the version, or the server states it.
     #[must_use]
-    pub fn is_stated(self) -> bool {
+    pub(crate) fn is_stated(self) -> bool {
         matches!(self, Self::Flag | Self::LoopbackUserAgent | Self::StartLine)
     }
 }

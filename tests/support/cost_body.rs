@@ -48,7 +48,7 @@ fn priced(inventory: &Inventory, version: KubeVersion, uri: &str) {
     let verdict = judge(&server, &shape, None);
     let resource = ["pods", "events", "deployments.apps"].into_iter().find(|name| uri.contains(&name[..4]));
     let prices = Prices { inventory, nodes_in_log: 3 };
-    let work = prices.work(&server, &shape, &verdict, resource.expect("one of them"));
+    let work = prices.work(&server, &shape, verdict, resource.expect("one of them"));
     assert_eq!(work.etcd, work.decoded);
     if let (Some(received), Some(filtered)) = (work.received.objects, work.filtered.objects) {
         assert!(received <= filtered || work.filtered.bound == Bound::Mean, "{version} {uri}: {work:?}");

@@ -6,7 +6,7 @@ use kubetoll::input::json::JsonScanner;
 use kubetoll::input::{Block, Framing, RecordKind};
 
 /// Byte range, first line and kind of each record of a text. The scanner gets `step` bytes at a time.
-pub fn json_records(bytes: &[u8], step: usize) -> Vec<(Range<usize>, u64, RecordKind)> {
+pub(crate) fn json_records(bytes: &[u8], step: usize) -> Vec<(Range<usize>, u64, RecordKind)> {
     let mut scanner = JsonScanner::default();
     let (mut from, mut to, mut found) = (0, 0, Vec::new());
     while to < bytes.len() {

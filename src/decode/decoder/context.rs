@@ -6,7 +6,7 @@ use crate::decode::outcome::{Extent, Layers, Outcome};
 use crate::decode::skip::SkipReason;
 
 /// Receives each outcome of a record, with the envelopes around it.
-pub type OutcomeSink<'o> = &'o mut dyn FnMut(Outcome<'_>, Layers);
+pub(crate) type OutcomeSink<'o> = &'o mut dyn FnMut(Outcome<'_>, Layers);
 
 /// The size limit of a CloudWatch Logs entry, in bytes: 256 KB minus 26 bytes that CloudWatch adds. CloudWatch cuts
 /// longer entries. So an incomplete entry with at least this many bytes was cut by CloudWatch.
@@ -26,39 +26,39 @@ pub struct SourceFacts {
 /// A text's context: its envelopes, its timestamps and its position in the record.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TextContext<'t> {
-    pub layers: Layers,
+    pub(crate) layers: Layers,
     /// True if an open envelope also carries lines of other programs. Such a line then counts as foreign, not as
     /// damage.
-    pub is_shared: bool,
+    pub(crate) is_shared: bool,
     /// The timestamp of the innermost envelope that has one.
-    pub time: Option<&'t str>,
+    pub(crate) time: Option<&'t str>,
     /// The timestamp of a syslog header, without year and zone. Set only for etcd's log, because klog lines have their
     /// own timestamp.
-    pub clock: Option<KlogTime>,
-    pub facts: SourceFacts,
+    pub(crate) clock: Option<KlogTime>,
+    pub(crate) facts: SourceFacts,
     /// The bytes of the whole record. Empty if the text was joined from several records.
-    pub record: &'t [u8],
+    pub(crate) record: &'t [u8],
     /// The position of the outermost string that contains the text.
-    pub string: Option<Extent>,
+    pub(crate) string: Option<Extent>,
 }
 
 impl<'t> TextContext<'t> {
-    pub fn new(record: &'t [u8], layers: Layers, facts: SourceFacts) -> Self {
+    pub(crate) fn new(record: &'t [u8], layers: Layers, facts: SourceFacts) -> Self {
         Self { layers, is_shared: false, time: None, clock: None, facts, record, string: None }
     }
 
     /// Returns the context of the text inside a string. For nested strings, it keeps the position of the outermost one.
-    pub fn within_string(self, raw: &str) -> Self {
+    pub(crate) fn within_string(self, raw: &str) -> Self {
         Self { string: self.string.or_else(|| Some(self.extent(raw))), ..self }
     }
 
     /// Returns the context of a text that was joined from several records. Such a text has no position in one record.
-    pub fn joined(self) -> Self {
+    pub(crate) fn joined(self) -> Self {
         Self { record: &[], string: None, ..self }
     }
 
     /// The position of a text in the record.
-    pub fn extent(&self, text: &str) -> Extent {
+    pub(crate) fn extent(&self, text: &str) -> Extent {
         if let Some(string) = self.string {
             return string;
         }
@@ -69,24 +69,24 @@ impl<'t> TextContext<'t> {
     }
 
     /// Reports `bytes` bytes of a string as skipped.
-    pub fn skip_some(&self, reason: SkipReason, bytes: usize, out: OutcomeSink<'_>) {
+    pub(crate) fn skip_some(&self, reason: SkipReason, bytes: usize, out: OutcomeSink<'_>) {
         let extent = self.extent("");
         let bytes = extent.bytes.min(bytes as u64);
         out(Outcome::Skip(reason, Extent { bytes, ..extent }), self.layers);
     }
 
     /// Reports a text as skipped.
-    pub fn skip(&self, reason: SkipReason, text: &str, out: OutcomeSink<'_>) {
+    pub(crate) fn skip(&self, reason: SkipReason, text: &str, out: OutcomeSink<'_>) {
         out(Outcome::Skip(reason, self.extent(text)), self.layers);
     }
 
-    pub fn within(self, envelope: Envelope, time: Option<&'t str>) -> Self {
+    pub(crate) fn within(self, envelope: Envelope, time: Option<&'t str>) -> Self {
         let is_shared = self.is_shared || envelope.is_shared();
         Self { layers: self.layers.with(envelope), is_shared, time: time.or(self.time), ..self }
     }
 
     /// Takes the clock from a syslog header, if the line has one.
-    pub fn dated_by(self, line: &str) -> Self {
+    pub(crate) fn dated_by(self, line: &str) -> Self {
         Self { clock: syslog::clock(line).or(self.clock), ..self }
     }
 }

@@ -6,7 +6,8 @@ mod etcd_line;
 mod open;
 mod pieces;
 
-pub use context::{OutcomeSink, SourceFacts};
+pub(crate) use context::OutcomeSink;
+pub use context::SourceFacts;
 
 use context::{TextContext, cut_reason};
 use etcd_line::{etcd_line, line_inside};
@@ -111,12 +112,12 @@ impl Decoder {
 
     /// Whether the decoder has an unfinished line and waits for its rest.
     #[must_use]
-    pub fn has_pending_parts(&self) -> bool {
+    pub(crate) fn has_pending_parts(&self) -> bool {
         (0..2).any(|stream| self.parts.is_open(stream) || self.unfinished.is_open(stream))
     }
 
     /// Updates the state of unfinished lines for an event record that is decoded elsewhere.
-    pub fn note_event(&mut self, record: &Record<'_>, out: OutcomeSink<'_>) {
+    pub(crate) fn note_event(&mut self, record: &Record<'_>, out: OutcomeSink<'_>) {
         let required_format = self.required_format;
         self.update_unfinished_lines(record, &mut |outcome, layers| {
             out(with_required_format(required_format, outcome, layers), layers);
@@ -212,7 +213,7 @@ impl Decoder {
     /// Locates the fields of a record in exactly the log backend's format. Appends the record to `located`. The caller
     /// must emit the batch before it decodes any other record. Returns false for a record in any other format; the
     /// caller then decodes it with [`Decoder::record`].
-    pub fn locate<'r>(
+    pub(crate) fn locate<'r>(
         &mut self,
         record: Record<'r>,
         located: &mut Vec<LocatedEvent<'r>>,
@@ -236,7 +237,7 @@ impl Decoder {
     }
 
     /// Emits all located events, each with its record, and empties the batch.
-    pub fn decode_located<'r>(
+    pub(crate) fn decode_located<'r>(
         &mut self,
         located: &mut Vec<LocatedEvent<'r>>,
         facts: SourceFacts,

@@ -55,14 +55,14 @@ pub(super) fn offset_of(error: &serde_json::Error, text: &str) -> usize {
 
 /// The text between the events that were found.
 pub(super) struct Gaps<'t> {
-    pub text: &'t str,
+    pub(crate) text: &'t str,
     /// The end of the last event.
-    pub end: usize,
-    pub lost: Vec<&'t str>,
+    pub(crate) end: usize,
+    pub(crate) lost: Vec<&'t str>,
 }
 
 impl<'t> Gaps<'t> {
-    pub fn piece(&mut self, start: usize, end: usize) {
+    pub(crate) fn piece(&mut self, start: usize, end: usize) {
         self.gap(&self.text[self.end..start]);
         self.end = end;
     }
@@ -76,7 +76,7 @@ impl<'t> Gaps<'t> {
 
     /// Reports the gaps as skipped. If there are none, it reports the text after the last event, so that the report
     /// counts the damage.
-    pub fn give(mut self, reason: SkipReason, context: TextContext<'_>, out: OutcomeSink<'_>) {
+    pub(crate) fn give(mut self, reason: SkipReason, context: TextContext<'_>, out: OutcomeSink<'_>) {
         let rest = &self.text[self.end..];
         self.gap(rest);
         if self.lost.is_empty() {

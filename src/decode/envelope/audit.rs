@@ -7,7 +7,7 @@ use crate::k8s::Event;
 
 /// Whether a decoded object is an audit event.
 #[must_use]
-pub fn is_event(event: &Event<'_>) -> bool {
+pub(crate) fn is_event(event: &Event<'_>) -> bool {
     // Some exporters drop `kind` and `apiVersion`. No other log has both a stage and an audit ID.
     matches!(&*event.kind, "Event" | "")
         && (event.api_version.is_empty() || event.api_version.starts_with("audit.k8s.io/"))
@@ -17,6 +17,6 @@ pub fn is_event(event: &Event<'_>) -> bool {
 
 /// The format of an event: plain, or with the fields of OpenShift's collector.
 #[must_use]
-pub fn format_of(event: &Event<'_>) -> Envelope {
+pub(crate) fn format_of(event: &Event<'_>) -> Envelope {
     if super::viaq::is_viaq(event) { Envelope::Viaq } else { Envelope::Audit }
 }

@@ -5,7 +5,7 @@ use crate::decode::envelope_keys::{EnvelopeKeys, is_string, timestamp};
 
 /// Returns the event of a record.
 #[must_use]
-pub fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
+pub(crate) fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
     let log = azure_record::log(keys).filter(|log| !is_string(log))?;
     Some(Content::one(log, timestamp(keys.time)))
 }

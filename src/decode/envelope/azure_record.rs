@@ -17,7 +17,7 @@ struct Properties<'a> {
 
 /// Returns a separate format for the category `kube-audit-admin`, because it contains no get and no list requests.
 #[must_use]
-pub fn or_admin(keys: &EnvelopeKeys<'_>, otherwise: Envelope) -> Envelope {
+pub(crate) fn or_admin(keys: &EnvelopeKeys<'_>, otherwise: Envelope) -> Envelope {
     match keys.category.and_then(plain) {
         Some("kube-audit-admin") => Envelope::AzureAdmin,
         _ => otherwise,
@@ -32,7 +32,7 @@ pub(super) fn log<'a>(keys: &EnvelopeKeys<'a>) -> Option<&'a RawValue> {
 
 /// Returns the event of a record, or the line of the apiserver's own log.
 #[must_use]
-pub fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
+pub(crate) fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
     let log = log(keys).filter(|log| is_string(log));
     match (keys.category.and_then(plain)?, log) {
         ("kube-audit" | "kube-audit-admin" | "kube-apiserver", Some(log)) => {

@@ -40,7 +40,7 @@ struct AksAuditRow<'a> {
 
 /// Builds the event from a row.
 #[must_use]
-pub fn open(text: &str) -> Option<Content<'_>> {
+pub(crate) fn open(text: &str) -> Option<Content<'_>> {
     let row: AksAuditRow<'_> = serde_json::from_str(text).ok()?;
     let user = |raw: Option<&RawValue>| {
         column::<Text<'static>>(raw, "username").map(|username| User { username, extra: None })

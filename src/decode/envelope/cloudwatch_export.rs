@@ -5,7 +5,7 @@ use super::Stripped;
 /// Returns the message. It must be JSON or a log line of a component. Any other text begins with a log stream's name,
 /// which an export does not write.
 #[must_use]
-pub fn strip<'a>(time: &'a str, rest: &'a str) -> Option<Stripped<'a>> {
+pub(crate) fn strip<'a>(time: &'a str, rest: &'a str) -> Option<Stripped<'a>> {
     (rest.starts_with('{') || crate::decode::klog::is_klog(rest) || rest.starts_with("time=\""))
         .then_some(Stripped { rest, time: Some(time) })
 }

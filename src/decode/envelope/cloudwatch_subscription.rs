@@ -20,7 +20,7 @@ struct LogEvent<'a> {
 
 /// Returns the messages of a subscription object.
 #[must_use]
-pub fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
+pub(crate) fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
     if keys.message_type.and_then(plain) == Some("CONTROL_MESSAGE") {
         return Some(Content::Foreign(Foreign::Control));
     }

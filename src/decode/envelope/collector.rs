@@ -16,7 +16,7 @@ struct NestedMessage<'a> {
 
 /// Returns the value of the field that holds the event.
 #[must_use]
-pub fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
+pub(crate) fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
     let nested = || keys.input.and_then(|input| serde_json::from_str::<NestedMessage<'a>>(input.get()).ok());
     let fields = [keys.message, keys.log, keys.journal_message, keys.source, keys.text_payload];
     let mut values = fields.into_iter().flatten();

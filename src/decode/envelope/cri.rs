@@ -7,17 +7,17 @@ use super::Stripped;
 
 /// A line of a container's output, or a part of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CriLine<'a> {
-    pub text: Stripped<'a>,
+pub(crate) struct CriLine<'a> {
+    pub(crate) text: Stripped<'a>,
     /// 0 for stdout, 1 for stderr.
-    pub stream: usize,
+    pub(crate) stream: usize,
     /// The stream's next line continues this one.
-    pub is_unfinished: bool,
+    pub(crate) is_unfinished: bool,
 }
 
 /// Parses the text after the timestamp.
 #[must_use]
-pub fn strip<'a>(time: &'a str, rest: &'a str) -> Option<CriLine<'a>> {
+pub(crate) fn strip<'a>(time: &'a str, rest: &'a str) -> Option<CriLine<'a>> {
     let (stream, rest) = match rest.strip_prefix("stdout ") {
         Some(rest) => (0, rest),
         None => (1, rest.strip_prefix("stderr ")?),
@@ -35,7 +35,7 @@ pub fn strip<'a>(time: &'a str, rest: &'a str) -> Option<CriLine<'a>> {
 /// Parses a line that is not UTF-8 because it was cut inside a character. Returns the stream, whether the line is
 /// unfinished, and its text.
 #[must_use]
-pub fn torn_part(line: &[u8]) -> Option<(usize, bool, &[u8])> {
+pub(crate) fn torn_part(line: &[u8]) -> Option<(usize, bool, &[u8])> {
     let (stream, is_unfinished) = part_of(line)?;
     let behind = memchr::memchr_iter(b' ', line).nth(2)? + 1;
     Some((stream, is_unfinished, &line[behind..]))
@@ -43,7 +43,7 @@ pub fn torn_part(line: &[u8]) -> Option<(usize, bool, &[u8])> {
 
 /// Parses only the head of a line: the stream, and whether the line is unfinished.
 #[must_use]
-pub fn part_of(line: &[u8]) -> Option<(usize, bool)> {
+pub(crate) fn part_of(line: &[u8]) -> Option<(usize, bool)> {
     let space = memchr::memchr(b' ', line.get(..64.min(line.len()))?)?;
     let head = line.get(space + 1..)?;
     let stream = usize::from(head.starts_with(b"stderr "));

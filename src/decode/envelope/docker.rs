@@ -10,7 +10,7 @@ const PART: usize = 16 << 10;
 
 /// Returns a line of a container's output, or a part of one.
 #[must_use]
-pub fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
+pub(crate) fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
     // Collectors keep docker's fields and add their own.
     if keys.kubernetes.is_some() {
         return None;
@@ -24,7 +24,7 @@ pub fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
 
 /// Whether a text is an unfinished line, which the stream's next record continues.
 #[must_use]
-pub fn is_unfinished(text: &str) -> bool {
+pub(crate) fn is_unfinished(text: &str) -> bool {
     // If docker cuts inside a character, each broken byte becomes a replacement character of three bytes. So the
     // length may differ from `PART`.
     text.len() >= PART - 3 && !text.ends_with('\n')
@@ -32,7 +32,7 @@ pub fn is_unfinished(text: &str) -> bool {
 
 /// Parses only the start and the end of a raw line: the stream, and whether the line is unfinished.
 #[must_use]
-pub fn part_of(line: &[u8]) -> Option<(usize, bool)> {
+pub(crate) fn part_of(line: &[u8]) -> Option<(usize, bool)> {
     const STREAM: &[u8] = b"\",\"stream\":\"";
     if !line.starts_with(b"{\"log\":\"") {
         return None;

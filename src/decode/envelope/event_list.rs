@@ -7,7 +7,7 @@ use crate::decode::envelope_keys::EnvelopeKeys;
 
 /// Returns the events of a list.
 #[must_use]
-pub fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
+pub(crate) fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
     // Other Kubernetes lists have `items` too. The decoder then reports each item that is not an event.
     keys.items.filter(|items| json_array::is_array(items)).map(|items| Content::Elements(items, Inner::bare))
 }

@@ -6,7 +6,7 @@ use crate::decode::outcome::Layers;
 
 /// Returns the format of a subscription object. It is Firehose if the stream does not have one object per line.
 #[must_use]
-pub fn or_subscription(around: Layers, keys: &EnvelopeKeys<'_>) -> Envelope {
+pub(crate) fn or_subscription(around: Layers, keys: &EnvelopeKeys<'_>) -> Envelope {
     if around.contains(Envelope::Json) && keys.log_events.is_some() {
         Envelope::Firehose
     } else {

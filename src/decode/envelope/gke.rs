@@ -62,7 +62,7 @@ struct Status {
 
 /// Builds an event from an entry.
 #[must_use]
-pub fn open(text: &str) -> Option<Content<'_>> {
+pub(crate) fn open(text: &str) -> Option<Content<'_>> {
     let entry: LogEntry<'_> = serde_json::from_str(text).ok()?;
     let payload = entry.proto_payload;
     // Some exports drop the service name.

@@ -4,7 +4,7 @@ use super::Stripped;
 
 /// Returns the line after the prefix.
 #[must_use]
-pub fn strip(text: &str) -> Option<Stripped<'_>> {
+pub(crate) fn strip(text: &str) -> Option<Stripped<'_>> {
     let brace = memchr::memchr(b'{', text.as_bytes());
     let end = brace.filter(|at| is_prefix(&text[..*at])).or_else(|| {
         // A klog line may have no brace. It begins after one of the first four colons.

@@ -3,6 +3,6 @@
 use serde_json::value::RawValue;
 
 /// The values that follow each other in a text. The last item is an error if the text does not end with a value.
-pub fn values(text: &str) -> impl Iterator<Item = Result<&RawValue, serde_json::Error>> {
+pub(crate) fn values(text: &str) -> impl Iterator<Item = Result<&RawValue, serde_json::Error>> {
     serde_json::Deserializer::from_str(text).into_iter::<&RawValue>()
 }

@@ -12,7 +12,10 @@ use super::json;
 ///
 /// # Errors
 /// The text is not a JSON array. Then `take` received nothing.
-pub fn each<'a>(text: &'a str, take: &mut dyn FnMut(&'a RawValue)) -> Result<usize, serde_json::Error> {
+pub(crate) fn each<'a>(
+    text: &'a str,
+    take: &mut dyn FnMut(&'a RawValue),
+) -> Result<usize, serde_json::Error> {
     serde_json::from_str::<IgnoredAny>(text)?;
     each_of(text, take)
 }
@@ -21,18 +24,21 @@ pub fn each<'a>(text: &'a str, take: &mut dyn FnMut(&'a RawValue)) -> Result<usi
 ///
 /// # Errors
 /// The value is not an array.
-pub fn each_of<'a>(value: &'a str, take: &mut dyn FnMut(&'a RawValue)) -> Result<usize, serde_json::Error> {
+pub(crate) fn each_of<'a>(
+    value: &'a str,
+    take: &mut dyn FnMut(&'a RawValue),
+) -> Result<usize, serde_json::Error> {
     Elements(take).deserialize(&mut serde_json::Deserializer::from_str(value))
 }
 
 #[must_use]
-pub fn is_array(value: &RawValue) -> bool {
+pub(crate) fn is_array(value: &RawValue) -> bool {
     value.get().starts_with('[')
 }
 
 /// Whether a value is an array that is empty, or whose first element passes the test `such`.
 #[must_use]
-pub fn begins_with(value: &RawValue, such: fn(&RawValue) -> bool) -> bool {
+pub(crate) fn begins_with(value: &RawValue, such: fn(&RawValue) -> bool) -> bool {
     let inside = value.get().strip_prefix('[');
     inside.is_some_and(|inside| json::values(inside).next().is_none_or(|first| first.map_or(true, such)))
 }

@@ -11,7 +11,7 @@ use crate::k8s::event::{Caller, CallerRef, ResponseStatus, Text, User};
 
 /// Builds the event from a line whose timestamp was removed.
 #[must_use]
-pub fn event<'a>(time: &'a str, rest: &'a str) -> Option<Event<'a>> {
+pub(crate) fn event<'a>(time: &'a str, rest: &'a str) -> Option<Event<'a>> {
     let pairs = rest.strip_prefix("AUDIT: ")?;
     let mut event = Event { request_received_timestamp: Text(Cow::Borrowed(time)), ..Event::default() };
     let mut caller = Caller::default();

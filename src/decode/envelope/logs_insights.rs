@@ -17,14 +17,14 @@ struct Field<'a> {
 /// Returns the messages of a query's rows. A row without a message yields its first field, so that the report counts
 /// the row.
 #[must_use]
-pub fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
+pub(crate) fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
     let rows = keys.results.filter(|rows| json_array::begins_with(rows, |row| fields(row).is_some()))?;
     Some(Content::Elements(rows, message))
 }
 
 /// Returns the message from a single `@message` field, outside of a row.
 #[must_use]
-pub fn field(text: &str) -> Option<Inner<'_>> {
+pub(crate) fn field(text: &str) -> Option<Inner<'_>> {
     let Field { field, value } = serde_json::from_str(text).ok()?;
     value.filter(|_| plain(field) == Some("@message")).map(Inner::bare)
 }

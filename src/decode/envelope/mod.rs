@@ -1,30 +1,30 @@
 //! The formats of audit logs. Each file of this module describes one. An envelope only extracts its content. The
 //! decoder then detects the format of the content, because envelopes nest.
 
-pub mod audit;
-pub mod aws_logs_tail;
-pub mod azure_parsed;
-pub mod azure_record;
-pub mod azure_records;
-pub mod azure_table;
-pub mod cloudwatch_export;
-pub mod cloudwatch_subscription;
-pub mod collector;
-pub mod cri;
-pub mod docker;
-pub mod event_list;
-pub mod firehose;
-pub mod gke;
-pub mod grep;
-pub mod json;
-pub mod json_array;
-pub mod legacy;
-pub mod logs_insights;
-pub mod node_logs;
-pub mod otlp;
-pub mod syslog;
-pub mod viaq;
-pub mod yaml;
+pub(crate) mod audit;
+pub(crate) mod aws_logs_tail;
+pub(crate) mod azure_parsed;
+pub(crate) mod azure_record;
+pub(crate) mod azure_records;
+pub(crate) mod azure_table;
+pub(crate) mod cloudwatch_export;
+pub(crate) mod cloudwatch_subscription;
+pub(crate) mod collector;
+pub(crate) mod cri;
+pub(crate) mod docker;
+pub(crate) mod event_list;
+pub(crate) mod firehose;
+pub(crate) mod gke;
+pub(crate) mod grep;
+pub(crate) mod json;
+pub(crate) mod json_array;
+pub(crate) mod legacy;
+pub(crate) mod logs_insights;
+pub(crate) mod node_logs;
+pub(crate) mod otlp;
+pub(crate) mod syslog;
+pub(crate) mod viaq;
+pub(crate) mod yaml;
 
 use serde_json::value::RawValue;
 
@@ -137,7 +137,7 @@ impl Envelope {
 
     /// Whether this envelope also carries lines of other programs. Such a line counts as foreign, not as damage.
     #[must_use]
-    pub fn is_shared(self) -> bool {
+    pub(crate) fn is_shared(self) -> bool {
         self.is_cloudwatch()
             || matches!(
                 self,
@@ -156,7 +156,7 @@ impl Envelope {
 
     /// Whether entries come through CloudWatch Logs, which cuts long entries.
     #[must_use]
-    pub fn is_cloudwatch(self) -> bool {
+    pub(crate) fn is_cloudwatch(self) -> bool {
         matches!(
             self,
             Self::CloudwatchSubscription
@@ -170,33 +170,33 @@ impl Envelope {
 
 /// A line without its prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stripped<'a> {
+pub(crate) struct Stripped<'a> {
     /// The text after the prefix.
-    pub rest: &'a str,
+    pub(crate) rest: &'a str,
     /// The envelope's own timestamp.
-    pub time: Option<&'a str>,
+    pub(crate) time: Option<&'a str>,
 }
 
 /// A value in a JSON envelope.
 #[derive(Debug, Clone, Copy)]
-pub struct Inner<'a> {
+pub(crate) struct Inner<'a> {
     /// The next layer: a string that contains it, or the value itself.
-    pub value: &'a RawValue,
+    pub(crate) value: &'a RawValue,
     /// The envelope's own timestamp.
-    pub time: Option<&'a str>,
+    pub(crate) time: Option<&'a str>,
 }
 
 impl<'a> Inner<'a> {
     /// A value without a timestamp.
     #[must_use]
-    pub fn bare(value: &'a RawValue) -> Self {
+    pub(crate) fn bare(value: &'a RawValue) -> Self {
         Self { value, time: None }
     }
 }
 
 /// The content of a JSON envelope.
 #[derive(Debug)]
-pub enum Content<'a> {
+pub(crate) enum Content<'a> {
     /// Other envelopes or events.
     Values(Vec<Inner<'a>>),
     /// An array of envelopes or events, and a function that extracts the content of an element.

@@ -5,7 +5,7 @@ use super::Stripped;
 
 /// Returns the line after the name.
 #[must_use]
-pub fn strip(text: &str) -> Option<Stripped<'_>> {
+pub(crate) fn strip(text: &str) -> Option<Stripped<'_>> {
     let (name, rest) = text.split_once(' ')?;
     let is_name = |name: &str| {
         !name.is_empty()

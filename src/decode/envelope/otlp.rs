@@ -40,7 +40,7 @@ struct Body<'a> {
 
 /// Returns the bodies of an export request's log records.
 #[must_use]
-pub fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
+pub(crate) fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
     let logs: Vec<&RawValue> = serde_json::from_str(keys.resource_logs?.get()).ok()?;
     let mut values = Vec::new();
     for resource in logs {
@@ -73,7 +73,7 @@ fn inner(raw: &RawValue) -> Inner<'_> {
 
 /// The body of a log record outside an export request.
 #[must_use]
-pub fn record(text: &str) -> Option<Inner<'_>> {
+pub(crate) fn record(text: &str) -> Option<Inner<'_>> {
     let LogRecord { body, time_unix_nano } = serde_json::from_str(text).ok()?;
     Some(Inner { value: body?.string_value?, time: timestamp(time_unix_nano) })
 }

@@ -6,7 +6,7 @@ use crate::decode::klog::KlogTime;
 /// Returns the line after an RFC 3164 header, or after `journalctl`'s short header (`Mar 28 13:23:04 host kube[1]:
 /// `).
 #[must_use]
-pub fn strip(text: &str) -> Option<Stripped<'_>> {
+pub(crate) fn strip(text: &str) -> Option<Stripped<'_>> {
     let rest = after_priority(text);
     if let Some(rest) = rest.strip_prefix("1 ").filter(|_| rest.len() < text.len()) {
         return rfc_5424(rest);
@@ -19,7 +19,7 @@ pub fn strip(text: &str) -> Option<Stripped<'_>> {
 
 /// The timestamp of an RFC 3164 header, which has neither year nor zone.
 #[must_use]
-pub fn clock(text: &str) -> Option<KlogTime> {
+pub(crate) fn clock(text: &str) -> Option<KlogTime> {
     let (month, day, clock, _) = head(after_priority(text))?;
     KlogTime::parse(month, day.parse().ok()?, clock)
 }
@@ -35,13 +35,13 @@ fn head(text: &str) -> Option<(u8, &str, &str, &str)> {
 
 /// Returns the line after host and program, for lines with a full timestamp (`journalctl -o short-iso`).
 #[must_use]
-pub fn strip_dated<'a>(time: &'a str, rest: &'a str) -> Option<Stripped<'a>> {
+pub(crate) fn strip_dated<'a>(time: &'a str, rest: &'a str) -> Option<Stripped<'a>> {
     Some(Stripped { rest: after_program(rest)?, time: Some(time) })
 }
 
 /// Whether the text is a line that `journalctl` adds between log lines: `-- Journal begins at …`, `-- Boot … --`.
 #[must_use]
-pub fn is_banner(text: &str) -> bool {
+pub(crate) fn is_banner(text: &str) -> bool {
     ["-- Journal begins at ", "-- Logs begin at ", "-- Boot ", "-- Reboot --", "-- No entries --"]
         .iter()
         .any(|banner| text.starts_with(banner))

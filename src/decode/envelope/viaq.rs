@@ -7,6 +7,6 @@ use crate::k8s::Event;
 
 /// Whether OpenShift's collector wrote the event. It stores the audit level under another key.
 #[must_use]
-pub fn is_viaq(event: &Event<'_>) -> bool {
+pub(crate) fn is_viaq(event: &Event<'_>) -> bool {
     event.k8s_audit_level.is_some()
 }

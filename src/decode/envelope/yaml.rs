@@ -3,14 +3,14 @@
 /// Converts a document to JSON text, so that the decoder can detect the format inside. Returns `None` if the text is
 /// not YAML, or if its aliases expand beyond the limit.
 #[must_use]
-pub fn to_json(document: &str) -> Option<String> {
+pub(crate) fn to_json(document: &str) -> Option<String> {
     let value: serde_json::Value = serde_saphyr::from_str(document).ok()?;
     serde_json::to_string(&value).ok()
 }
 
 /// The items of the outermost list in a damaged document.
 #[must_use]
-pub fn items(document: &str) -> Vec<&str> {
+pub(crate) fn items(document: &str) -> Vec<&str> {
     let lines = || {
         let mut offset = 0;
         document.split_inclusive('\n').map(move |line| {
@@ -43,7 +43,7 @@ const LINES: usize = 400;
 /// Whether a text is YAML of an audit log. Nearly all of its first lines must be YAML. Some of them must begin with a
 /// key of an event or of a cloud's log entry.
 #[must_use]
-pub fn is_yaml(start: &str) -> bool {
+pub(crate) fn is_yaml(start: &str) -> bool {
     const KEYS: [&str; 9] = [
         "auditID:",
         "kind: Event",

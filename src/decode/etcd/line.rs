@@ -13,30 +13,30 @@ pub(super) const SLOW: &str = "apply request took too long";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EtcdLine<'a> {
     /// When the line was written. A slow request ends at this time.
-    pub clock: Clock,
+    pub(crate) clock: Clock,
     /// The slow request, if the line warns about one.
     pub slow: Option<SlowRequest<'a>>,
     /// The version, if this is a start line that states it.
-    pub version: Option<EtcdVersion>,
+    pub(crate) version: Option<EtcdVersion>,
 }
 
 /// A request that took longer than etcd's threshold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlowRequest<'a> {
     /// The duration as logged, such as `12.25s`.
-    pub took: Cow<'a, str>,
+    pub(crate) took: Cow<'a, str>,
     /// The duration in microseconds.
-    pub took_micros: u64,
+    pub(crate) took_micros: u64,
     /// The request in protobuf's text format: `key:"/registry/pods/" range_end:"/registry/pods0" limit:500 `.
     pub request: Cow<'a, str>,
     /// A summary of the response: `range_response_count:8 size:18170`. Empty if there is none.
-    pub response: Cow<'a, str>,
+    pub(crate) response: Cow<'a, str>,
     /// The request's error, if it failed.
-    pub error: Option<Cow<'a, str>>,
+    pub(crate) error: Option<Cow<'a, str>>,
 }
 
 /// A line of etcd's log, or the reason to skip a damaged one.
-pub type EtcdResult<'a> = Result<EtcdLine<'a>, SkipReason>;
+pub(crate) type EtcdResult<'a> = Result<EtcdLine<'a>, SkipReason>;
 
 impl<'a> SlowRequest<'a> {
     /// `took` is a Go duration. `response` may contain an error instead of a summary.
@@ -75,7 +75,7 @@ impl<'a> SlowRequest<'a> {
 
 /// Whether a text contains the slow-request warning in any format.
 #[must_use]
-pub fn warns(text: &str) -> bool {
+pub(crate) fn warns(text: &str) -> bool {
     let holds = |words: &str| memchr::memmem::find(text.as_bytes(), words.as_bytes()).is_some();
     holds(SLOW) || holds("took too long (") && (holds("etcdserver: ") || holds("read-only range "))
 }

@@ -5,27 +5,28 @@
 
 mod capnslog;
 mod line;
-pub mod request;
+pub(crate) mod request;
 mod zap;
 
-pub use line::{EtcdLine, EtcdResult, SlowRequest, warns};
-pub use request::{EtcdOperation, EtcdRequest, KeyRange, ResponseSize};
+pub(crate) use line::{EtcdLine, EtcdResult, SlowRequest, warns};
+pub(crate) use request::{EtcdOperation, EtcdRequest};
 
 /// Parses a line that begins like an etcd line; `None` for any other text.
 #[must_use]
-pub fn read(text: &str) -> Option<EtcdResult<'_>> {
+pub(crate) fn read(text: &str) -> Option<EtcdResult<'_>> {
     let text = text.trim_end_matches(['\n', '\r']);
     if text.starts_with('{') { zap::read(text) } else { zap::console(text).or_else(|| capnslog::read(text)) }
 }
 
 /// Parses a capnslog line that has a prefix.
 #[must_use]
-pub fn find(text: &str) -> Option<EtcdResult<'_>> {
+pub(crate) fn find(text: &str) -> Option<EtcdResult<'_>> {
     capnslog::find(text.trim_end_matches(['\n', '\r']))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::request::{KeyRange, ResponseSize};
     use super::*;
     use crate::decode::klog::{Clock, ClockContext};
     use crate::decode::skip::SkipReason;

@@ -3,7 +3,7 @@
 //! Source: etcd `api/etcdserverpb/raft_internal_stringer.go`, `rpc.proto:RangeRequest`.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EtcdOperation {
+pub(crate) enum EtcdOperation {
     /// A read of one key or a range of keys.
     Range,
     /// A read-only transaction.
@@ -17,42 +17,42 @@ pub enum EtcdOperation {
 /// A request to etcd. etcd escapes the non-ASCII bytes of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EtcdRequest<'a> {
-    pub operation: EtcdOperation,
+    pub(crate) operation: EtcdOperation,
     /// The first key in the request; empty if it has none.
     pub key: &'a str,
     /// The range of a range read; `None` for a read of one key and for other operations.
-    pub range: Option<KeyRange<'a>>,
+    pub(crate) range: Option<KeyRange<'a>>,
     /// The limit of a read. The apiserver also limits a read of one key, if it needs only the revision.
-    pub limit: u64,
+    pub(crate) limit: u64,
 }
 
 /// A range of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct KeyRange<'a> {
+pub(crate) struct KeyRange<'a> {
     /// The first key after the range.
-    pub end: &'a str,
+    pub(crate) end: &'a str,
     /// The maximum number of keys in the response; 0 for no limit.
-    pub limit: u64,
+    pub(crate) limit: u64,
     /// The revision to read; 0 for the newest.
-    pub revision: u64,
+    pub(crate) revision: u64,
     /// The response contains only the number of keys.
-    pub count_only: bool,
+    pub(crate) count_only: bool,
     /// The response contains keys without values.
-    pub keys_only: bool,
+    pub(crate) keys_only: bool,
 }
 
 /// The size of a response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ResponseSize {
     /// The number of keys.
-    pub items: Option<u64>,
-    pub bytes: Option<u64>,
+    pub(crate) items: Option<u64>,
+    pub(crate) bytes: Option<u64>,
 }
 
 impl<'a> EtcdRequest<'a> {
     /// Parses a request. Unknown text becomes [`EtcdOperation::Other`].
     #[must_use]
-    pub fn parse(text: &'a str) -> Self {
+    pub(crate) fn parse(text: &'a str) -> Self {
         let operation = operation(text);
         let key = quoted(text, "key:").unwrap_or_default();
         let limit = number(text, "limit:").unwrap_or(0);
@@ -73,7 +73,7 @@ impl<'a> KeyRange<'a> {
     /// Returns the prefix that all keys of the range share, split before its last character. The end
     /// `/registry/pods0` gives `/registry/pods` and `/`.
     #[must_use]
-    pub fn prefix(&self) -> Option<(&'a str, char)> {
+    pub(crate) fn prefix(&self) -> Option<(&'a str, char)> {
         let last = *self.end.as_bytes().last().filter(|byte| byte.is_ascii_graphic())?;
         Some((&self.end[..self.end.len() - 1], char::from(last.checked_sub(1)?)))
     }
@@ -82,7 +82,7 @@ impl<'a> KeyRange<'a> {
 impl ResponseSize {
     /// Parses a response summary.
     #[must_use]
-    pub fn parse(text: &str) -> Self {
+    pub(crate) fn parse(text: &str) -> Self {
         // A transaction first logs the responses of its operations, and then its own size.
         let size = text.rfind("size:").and_then(|at| leading_number(&text[at + "size:".len()..]));
         Self { items: number(text, "range_response_count:"), bytes: size }

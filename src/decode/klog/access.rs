@@ -28,30 +28,30 @@ pub struct AccessLine<'a> {
     /// True if the logged status is `0`: the response had no status yet, or nothing set one.
     pub has_status_zero: bool,
     /// True if the connection switched to another protocol.
-    pub is_hijacked: bool,
+    pub(crate) is_hijacked: bool,
     /// How API Priority and Fairness handled the request (1.23 and later).
-    pub apf: Option<Apf<'a>>,
+    pub(crate) apf: Option<Apf<'a>>,
     /// Features of the line that only some releases write. They narrow down the server's version.
-    pub marks: Marks,
+    pub(crate) marks: Marks,
 }
 
 /// How API Priority and Fairness handled a request.
 ///
 /// Source: k8s.io/apiserver `pkg/server/filters/priority-and-fairness.go`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Apf<'a> {
+pub(crate) struct Apf<'a> {
     /// The name of the `PriorityLevelConfiguration`.
-    pub priority_level: Cow<'a, str>,
+    pub(crate) priority_level: Cow<'a, str>,
     /// The name of the `FlowSchema`.
-    pub flow_schema: Cow<'a, str>,
+    pub(crate) flow_schema: Cow<'a, str>,
     /// The number of seats while the request executes, as the server estimates it (1.24 and later).
-    pub initial_seats: Option<u32>,
+    pub(crate) initial_seats: Option<u32>,
     /// The number of seats after the request executed (1.24 and later).
-    pub final_seats: Option<u32>,
+    pub(crate) final_seats: Option<u32>,
     /// Execution time, in microseconds (1.24 and later).
-    pub execution_micros: Option<u64>,
+    pub(crate) execution_micros: Option<u64>,
     /// Time in queues and filters, in microseconds. The server writes it only above 100 ms.
-    pub queue_micros: Option<u64>,
+    pub(crate) queue_micros: Option<u64>,
 }
 
 /// The value of a key, in either log format.
@@ -107,7 +107,7 @@ fn owned(text: &str) -> Cow<'static, str> {
 impl<'a> AccessLine<'a> {
     /// A copy that does not borrow from the log.
     #[must_use]
-    pub fn to_static(&self) -> AccessLine<'static> {
+    pub(crate) fn to_static(&self) -> AccessLine<'static> {
         let Self { verb, uri, user_agent, audit_id, source, apf, .. } = self;
         AccessLine {
             verb: owned(verb),

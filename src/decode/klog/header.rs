@@ -21,16 +21,16 @@ const MAX_YEARS_BACK: i32 = 8;
 /// `I1120 20:31:42.554433    4065 httplog.go:134] `, and the rest of the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KlogHeader<'a> {
-    pub severity: KlogSeverity,
+    pub(crate) severity: KlogSeverity,
     /// When the line was written.
-    pub time: KlogTime,
+    pub(crate) time: KlogTime,
     /// The text after the header.
-    pub rest: &'a str,
+    pub(crate) rest: &'a str,
 }
 
 /// The severity letter of a klog line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KlogSeverity {
+pub(crate) enum KlogSeverity {
     Info,
     Warning,
     Error,
@@ -45,7 +45,7 @@ pub struct KlogTime {
     /// 1 to 31.
     pub day: u8,
     /// Microseconds since midnight.
-    pub micros_of_day: i64,
+    pub(crate) micros_of_day: i64,
 }
 
 /// Facts that complete a timestamp without year or zone.
@@ -63,7 +63,7 @@ pub struct ClockContext {
 impl<'a> KlogHeader<'a> {
     /// Parses the header of a line; `None` if it has none. Some builds of 1.25 to 1.29 write `??? ` before it.
     #[must_use]
-    pub fn parse(text: &'a str) -> Option<Self> {
+    pub(crate) fn parse(text: &'a str) -> Option<Self> {
         let text = text.strip_prefix("??? ").unwrap_or(text);
         let b: &[u8; 22] = text.as_bytes().first_chunk()?;
         let severity = match b[0] {
@@ -109,7 +109,7 @@ fn is_origin(text: &str) -> bool {
 impl KlogTime {
     /// Parses a time of day such as `13:23:04` or `13:23:04.123456`. `month` is 1 to 12, and `day` is 1 to 31.
     #[must_use]
-    pub fn parse(month: u8, day: u8, clock: &str) -> Option<Self> {
+    pub(crate) fn parse(month: u8, day: u8, clock: &str) -> Option<Self> {
         let mut parts = clock.splitn(3, ':');
         let (hour, minute, seconds) = (parts.next()?, parts.next()?, parts.next()?);
         let (second, fraction) = seconds.split_once('.').unwrap_or((seconds, ""));
@@ -128,14 +128,14 @@ impl KlogTime {
 
     /// The timestamp in a given year and in UTC, in microseconds since 1970. `None` for 29 February in a common year.
     #[must_use]
-    pub fn to_micros(self, year: i32) -> Option<i64> {
+    pub(crate) fn to_micros(self, year: i32) -> Option<i64> {
         civil_micros(year, self.month, self.day, self.micros_of_day)
     }
 
     /// Completes the timestamp with the envelope's time, else with the given year, else with the file's modification
     /// time.
     #[must_use]
-    pub fn resolve(self, context: &ClockContext) -> Option<i64> {
+    pub(crate) fn resolve(self, context: &ClockContext) -> Option<i64> {
         if let Some(wrapper) = context.wrapper {
             return Some(self.beside(wrapper));
         }

@@ -1,17 +1,17 @@
 //! The apiserver's own log: access lines and traces of slow requests, parsed line by line.
 
-pub mod access;
-pub mod header;
+pub(crate) mod access;
+pub(crate) mod header;
 mod json;
 mod line;
 mod older;
-pub mod pairs;
+pub(crate) mod pairs;
 pub mod trace;
 
-pub use access::{AccessLine, Apf};
+pub(crate) use access::{AccessLine, Apf};
 pub use header::{ClockContext, KlogHeader, KlogTime};
 pub use line::{Clock, KlogKind, KlogLine};
-pub use trace::TraceFragment;
+pub(crate) use trace::TraceFragment;
 
 use pairs::KlogPairs;
 

@@ -9,7 +9,7 @@ use memchr::{memchr, memchr2};
 
 /// A value as logged, without its quotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct PairValue<'a> {
+pub(crate) struct PairValue<'a> {
     raw: &'a str,
     has_escapes: bool,
 }
@@ -18,13 +18,13 @@ impl<'a> PairValue<'a> {
     /// Returns the value with its escapes removed. Only this method removes escapes, so values that nobody reads cost
     /// nothing.
     #[must_use]
-    pub fn text(self) -> Cow<'a, str> {
+    pub(crate) fn text(self) -> Cow<'a, str> {
         if self.has_escapes { Cow::Owned(unescape(self.raw)) } else { Cow::Borrowed(self.raw) }
     }
 
     /// The value as logged. Use it for numbers and durations, which contain no escapes.
     #[must_use]
-    pub fn raw(self) -> &'a str {
+    pub(crate) fn raw(self) -> &'a str {
         self.raw
     }
 }
@@ -32,14 +32,14 @@ impl<'a> PairValue<'a> {
 /// Iterates over the pairs of a text. The iteration ends at a value over several lines (`key=<`), or at a cut value.
 /// It also ends at text that is not a pair.
 #[derive(Debug, Clone)]
-pub struct KlogPairs<'a> {
+pub(crate) struct KlogPairs<'a> {
     rest: &'a str,
 }
 
 impl<'a> KlogPairs<'a> {
     /// Creates the iterator. `text` must begin with a pair.
     #[must_use]
-    pub fn new(text: &'a str) -> Self {
+    pub(crate) fn new(text: &'a str) -> Self {
         Self { rest: text }
     }
 }
@@ -70,7 +70,7 @@ impl<'a> Iterator for KlogPairs<'a> {
 
 /// Splits a text after an opening quote into the quoted value and the rest. `None` if the closing quote is missing.
 #[must_use]
-pub fn quoted(text: &str) -> Option<(PairValue<'_>, &str)> {
+pub(crate) fn quoted(text: &str) -> Option<(PairValue<'_>, &str)> {
     let bytes = text.as_bytes();
     let (mut at, mut has_escapes) = (0, false);
     loop {

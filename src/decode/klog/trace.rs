@@ -18,23 +18,23 @@ pub struct TraceFragment<'a> {
     /// The request's path, without the query.
     pub path: Cow<'a, str>,
     /// The client's `User-Agent`.
-    pub user_agent: Cow<'a, str>,
+    pub(crate) user_agent: Cow<'a, str>,
     /// The request's audit ID (1.21 and later).
     pub audit_id: Cow<'a, str>,
     /// The client's address, without a port.
-    pub client: Cow<'a, str>,
+    pub(crate) client: Cow<'a, str>,
     /// The API group that the server resolved (1.26 and later).
-    pub group: Cow<'a, str>,
+    pub(crate) group: Cow<'a, str>,
     /// The resource that the server resolved (1.26 and later).
-    pub resource: Cow<'a, str>,
+    pub(crate) resource: Cow<'a, str>,
     /// The scope that the server resolved: `cluster`, `namespace` or `resource` (1.26 and later).
-    pub scope: Cow<'a, str>,
+    pub(crate) scope: Cow<'a, str>,
     /// The duration of the whole trace, in microseconds.
-    pub total_micros: Option<u64>,
+    pub(crate) total_micros: Option<u64>,
     /// The number of objects in a list response.
-    pub items: Option<u64>,
+    pub(crate) items: Option<u64>,
     /// The number of bytes that an encoding step wrote.
-    pub size: Option<u64>,
+    pub(crate) size: Option<u64>,
 }
 
 /// The kind of a line in a trace.
@@ -90,7 +90,7 @@ const MAX_KEY: usize = "resourceVersion".len();
 impl<'a> TraceFragment<'a> {
     /// Parses one line of a trace, without klog's header.
     #[must_use]
-    pub fn read(text: &'a str) -> Option<Self> {
+    pub(crate) fn read(text: &'a str) -> Option<Self> {
         let rest = text.strip_prefix("Trace")?;
         let (number, body) = match rest.strip_prefix('[') {
             Some(rest) => {
@@ -123,7 +123,7 @@ impl<'a> TraceFragment<'a> {
 
     /// Parses a trace that was logged as one message of several lines.
     #[must_use]
-    pub fn read_lines(text: &'a str) -> Option<Self> {
+    pub(crate) fn read_lines(text: &'a str) -> Option<Self> {
         let mut lines = text.lines();
         let mut merged = Self::read(lines.next()?)?;
         for other in lines.filter_map(Self::read).filter(|other| other.number == merged.number) {

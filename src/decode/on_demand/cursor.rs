@@ -21,83 +21,83 @@ pub(super) struct JsonCursor<'t> {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct TextSpan {
     /// Offset of the first byte.
-    pub start: u32,
+    pub(crate) start: u32,
     /// Offset after the last byte.
-    pub end: u32,
+    pub(crate) end: u32,
     /// The text contains escapes.
-    pub has_escapes: bool,
+    pub(crate) has_escapes: bool,
 }
 
 impl TextSpan {
     /// Moves the span `by` bytes to the right. An empty span stays empty.
-    pub fn moved(self, by: u32) -> Self {
+    pub(crate) fn moved(self, by: u32) -> Self {
         if self == Self::default() {
             return self;
         }
         Self { start: self.start.wrapping_add(by), end: self.end.wrapping_add(by), ..self }
     }
 
-    pub fn range(self) -> Range<usize> {
+    pub(crate) fn range(self) -> Range<usize> {
         self.start as usize..self.end as usize
     }
 }
 
 impl<'t> JsonCursor<'t> {
     /// Creates a cursor. Returns `None` if the text is longer than a four-byte offset can address.
-    pub fn new(text: &'t str) -> Option<Self> {
+    pub(crate) fn new(text: &'t str) -> Option<Self> {
         Self::from_bytes(text.as_bytes())
     }
 
     /// Like [`JsonCursor::new`], for bytes that may not be UTF-8.
-    pub fn from_bytes(text: &'t [u8]) -> Option<Self> {
+    pub(crate) fn from_bytes(text: &'t [u8]) -> Option<Self> {
         u32::try_from(text.len()).ok().map(|_| Self { text, at: 0 })
     }
 
-    pub fn at(&self) -> usize {
+    pub(crate) fn at(&self) -> usize {
         self.at
     }
 
     /// The offset of the cursor, in the integer type of spans.
     #[allow(clippy::cast_possible_truncation, reason = "`new` rejects longer texts")]
-    pub fn mark(&self) -> u32 {
+    pub(crate) fn mark(&self) -> u32 {
         self.at as u32
     }
 
     /// The text after the cursor.
-    pub fn rest(&self) -> &'t [u8] {
+    pub(crate) fn rest(&self) -> &'t [u8] {
         &self.text[self.at..]
     }
 
     /// The text between a position and the cursor.
-    pub fn since(&self, start: u32) -> &'t [u8] {
+    pub(crate) fn since(&self, start: u32) -> &'t [u8] {
         &self.text[start as usize..self.at]
     }
 
-    pub fn back_to(&mut self, at: usize) {
+    pub(crate) fn back_to(&mut self, at: usize) {
         self.at = at;
     }
 
-    pub fn bytes(&self, span: TextSpan) -> &'t [u8] {
+    pub(crate) fn bytes(&self, span: TextSpan) -> &'t [u8] {
         &self.text[span.range()]
     }
 
-    pub fn peek(&self) -> Option<u8> {
+    pub(crate) fn peek(&self) -> Option<u8> {
         self.text.get(self.at).copied()
     }
 
     /// Moves over one byte.
-    pub fn expect(&mut self, byte: u8) -> Option<()> {
+    pub(crate) fn expect(&mut self, byte: u8) -> Option<()> {
         (self.peek()? == byte).then(|| self.at += 1)
     }
 
-    pub fn skip_space(&mut self) {
+    pub(crate) fn skip_space(&mut self) {
         while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
             self.at += 1;
         }
     }
 
     /// Moves over a string.
-    pub fn string(&mut self) -> Option<TextSpan> {
+    pub(crate) fn string(&mut self) -> Option<TextSpan> {
         self.expect(b'"')?;
         self.string_end()
     }
@@ -105,7 +105,7 @@ impl<'t> JsonCursor<'t> {
     /// Moves over a literal, if the text continues with it.
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "comparing with a constant takes a few instructions")]
-    pub fn take_literal(&mut self, literal: &[u8]) -> bool {
+    pub(crate) fn take_literal(&mut self, literal: &[u8]) -> bool {
         let is_here = self.text[self.at..].starts_with(literal);
         if is_here {
             self.at += literal.len();
@@ -116,12 +116,12 @@ impl<'t> JsonCursor<'t> {
     /// Moves over a literal that ends with an opening quote, and over the string after it.
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "comparing with a constant takes a few instructions")]
-    pub fn string_after(&mut self, literal: &[u8]) -> Option<TextSpan> {
+    pub(crate) fn string_after(&mut self, literal: &[u8]) -> Option<TextSpan> {
         if self.take_literal(literal) { self.string_end() } else { None }
     }
 
     /// Moves over the rest of a string, after its opening quote.
-    pub fn string_end(&mut self) -> Option<TextSpan> {
+    pub(crate) fn string_end(&mut self) -> Option<TextSpan> {
         let start = self.mark();
         let (mut at, mut escaped) = (self.at, false);
         loop {
@@ -155,7 +155,7 @@ impl<'t> JsonCursor<'t> {
     }
 
     /// Moves over an object. `take` moves over the value of each key.
-    pub fn object(&mut self, mut take: impl FnMut(&mut Self, &'t [u8]) -> Option<()>) -> Option<()> {
+    pub(crate) fn object(&mut self, mut take: impl FnMut(&mut Self, &'t [u8]) -> Option<()>) -> Option<()> {
         self.expect(b'{')?;
         self.skip_space();
         if self.peek()? == b'}' {
@@ -186,7 +186,7 @@ impl<'t> JsonCursor<'t> {
     }
 
     /// Moves over an integer. Fractions and exponents return `None`.
-    pub fn integer(&mut self) -> Option<i32> {
+    pub(crate) fn integer(&mut self) -> Option<i32> {
         // The fast path for an HTTP status: three digits.
         if let [hundreds @ b'1'..=b'9', tens @ b'0'..=b'9', ones @ b'0'..=b'9', b',' | b'}', ..] = self.rest()
         {
@@ -200,7 +200,7 @@ impl<'t> JsonCursor<'t> {
     }
 
     /// Moves over any value. In objects and arrays it looks only at brackets and strings.
-    pub fn skip(&mut self) -> Option<()> {
+    pub(crate) fn skip(&mut self) -> Option<()> {
         match self.peek()? {
             b'"' => self.string().map(|_| ()),
             b'{' | b'[' => self.container(),

@@ -14,14 +14,14 @@ const BRACE: u8 = 0x20;
 /// The positions of special bytes in a block. The lowest bit is the first byte.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Masks {
-    pub quote: u64,
-    pub backslash: u64,
-    pub open: u64,
-    pub close: u64,
+    pub(crate) quote: u64,
+    pub(crate) backslash: u64,
+    pub(crate) open: u64,
+    pub(crate) close: u64,
 }
 
 impl Masks {
-    pub fn new(block: &[u8; BLOCK]) -> Self {
+    pub(crate) fn new(block: &[u8; BLOCK]) -> Self {
         let mut masks = Self::default();
         for (index, bytes) in block.as_chunks::<STEP>().0.iter().enumerate() {
             let bytes = u8x16::new(*bytes);
@@ -49,7 +49,7 @@ pub(super) struct QuoteState {
 
 impl QuoteState {
     /// Returns a mask of the bytes in strings. It includes the opening quotes, but not the closing quotes.
-    pub fn inside(&mut self, quote: u64, backslash: u64) -> u64 {
+    pub(crate) fn inside(&mut self, quote: u64, backslash: u64) -> u64 {
         let quote = quote & !self.escaped(backslash);
         let inside = prefix_xor(quote) ^ self.inside;
         self.inside = if inside >> 63 == 1 { u64::MAX } else { 0 };

@@ -15,7 +15,7 @@ mod stage_pairing;
 pub use cached_callers::CachedCallers;
 pub use event_fields::EventFields;
 pub(in crate::decode) use event_fields::START;
-pub use stage_pairing::{PairedRequestReceived, PendingRequestReceived};
+pub(crate) use stage_pairing::{PairedRequestReceived, PendingRequestReceived};
 
 #[cfg(test)]
 mod tests;

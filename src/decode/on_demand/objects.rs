@@ -8,15 +8,15 @@ use crate::k8s::event::{Caller, Extra, First, Raw, Text, User};
 /// The fields that identify the client. The server writes them one after another.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ClientFields {
-    pub user: Option<UserFields>,
-    pub impersonated_user: Option<UserFields>,
-    pub source_ips: Option<TextSpan>,
-    pub user_agent: TextSpan,
+    pub(crate) user: Option<UserFields>,
+    pub(crate) impersonated_user: Option<UserFields>,
+    pub(crate) source_ips: Option<TextSpan>,
+    pub(crate) user_agent: TextSpan,
 }
 
 impl ClientFields {
     /// Moves all positions `by` bytes to the right.
-    pub fn moved(self, by: u32) -> Self {
+    pub(crate) fn moved(self, by: u32) -> Self {
         Self {
             user: self.user.map(|user| user.moved(by)),
             impersonated_user: self.impersonated_user.map(|user| user.moved(by)),
@@ -26,7 +26,7 @@ impl ClientFields {
     }
 
     /// Builds the caller. `text` contains the fields, and `unescaped` the fields that had escapes.
-    pub fn caller<'e>(&self, text: &'e str, unescaped: &'e str) -> Caller<'e> {
+    pub(crate) fn caller<'e>(&self, text: &'e str, unescaped: &'e str) -> Caller<'e> {
         let string = |span: TextSpan| span.text(text, unescaped);
         let user = |user: UserFields| User {
             username: string(user.username),
@@ -43,7 +43,7 @@ impl ClientFields {
         }
     }
 
-    pub fn has_escapes(&self) -> bool {
+    pub(crate) fn has_escapes(&self) -> bool {
         let user = |user: &UserFields| {
             let extra = user.extra.unwrap_or_default();
             user.username.has_escapes | extra.pod_name.has_escapes | extra.node_name.has_escapes
@@ -53,7 +53,7 @@ impl ClientFields {
     }
 
     /// Locates the fields at the cursor.
-    pub fn take(cursor: &mut JsonCursor<'_>) -> Option<Self> {
+    pub(crate) fn take(cursor: &mut JsonCursor<'_>) -> Option<Self> {
         let mut client = Self::default();
         if cursor.take_literal(br#","user":"#) {
             client.user = Some(user_in_server_order(cursor)?);
@@ -73,7 +73,7 @@ impl ClientFields {
 
 impl TextSpan {
     /// Returns the text of a span. If the span had escapes, it is taken from `unescaped`.
-    pub fn text<'e>(self, text: &'e str, unescaped: &'e str) -> Text<'e> {
+    pub(crate) fn text<'e>(self, text: &'e str, unescaped: &'e str) -> Text<'e> {
         let text = if self.has_escapes { unescaped } else { text };
         Text(Cow::Borrowed(&text[self.range()]))
     }
@@ -91,44 +91,44 @@ impl UserFields {
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct UserFields {
-    pub username: TextSpan,
-    pub extra: Option<ExtraFields>,
+    pub(crate) username: TextSpan,
+    pub(crate) extra: Option<ExtraFields>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ExtraFields {
-    pub pod_name: TextSpan,
-    pub node_name: TextSpan,
+    pub(crate) pod_name: TextSpan,
+    pub(crate) node_name: TextSpan,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StatusFields {
-    pub code: Option<i32>,
+    pub(crate) code: Option<i32>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct AnnotationFields {
-    pub total: TextSpan,
-    pub etcd: TextSpan,
-    pub decode_response_object: TextSpan,
-    pub mutating_webhook: TextSpan,
-    pub validating_webhook: TextSpan,
-    pub queue_wait: TextSpan,
-    pub deprecated: TextSpan,
-    pub truncated: TextSpan,
-    pub removed_release: TextSpan,
-    pub authentication: TextSpan,
-    pub impersonation: TextSpan,
-    pub decision: TextSpan,
+    pub(crate) total: TextSpan,
+    pub(crate) etcd: TextSpan,
+    pub(crate) decode_response_object: TextSpan,
+    pub(crate) mutating_webhook: TextSpan,
+    pub(crate) validating_webhook: TextSpan,
+    pub(crate) queue_wait: TextSpan,
+    pub(crate) deprecated: TextSpan,
+    pub(crate) truncated: TextSpan,
+    pub(crate) removed_release: TextSpan,
+    pub(crate) authentication: TextSpan,
+    pub(crate) impersonation: TextSpan,
+    pub(crate) decision: TextSpan,
 }
 
 impl AnnotationFields {
     /// Whether a needed annotation is present and not empty.
-    pub fn are_some(mut self) -> bool {
+    pub(crate) fn are_some(mut self) -> bool {
         self.each_mut().into_iter().any(|span| span.start < span.end)
     }
 
-    pub fn each_mut(&mut self) -> [&mut TextSpan; 12] {
+    pub(crate) fn each_mut(&mut self) -> [&mut TextSpan; 12] {
         let Self {
             total,
             etcd,
@@ -165,7 +165,7 @@ impl AnnotationFields {
 pub(super) struct UniqueKeys(u32);
 
 impl UniqueKeys {
-    pub fn once(&mut self, field: u32) -> Option<()> {
+    pub(crate) fn once(&mut self, field: u32) -> Option<()> {
         let is_new = self.0 & 1 << field == 0;
         self.0 |= 1 << field;
         is_new.then_some(())

@@ -33,7 +33,7 @@ const TAIL: usize = RECEIVED.len() + TIMESTAMP + WRITTEN.len() + TIMESTAMP + END
 
 /// The `RequestReceived` events of a block that wait for a later event of the same request.
 #[derive(Debug)]
-pub struct PendingRequestReceived<'b> {
+pub(crate) struct PendingRequestReceived<'b> {
     waiting: Vec<RequestReceived<'b>>,
     /// How many events to reserve memory for.
     expected: usize,
@@ -54,24 +54,24 @@ struct RequestReceived<'b> {
 
 /// A `RequestReceived` event that was paired. Its other fields equal those of the later event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PairedRequestReceived<'b> {
-    pub record: Record<'b>,
+pub(crate) struct PairedRequestReceived<'b> {
+    pub(crate) record: Record<'b>,
     /// The event's own `stageTimestamp`, as written. It contains only ASCII characters from `-` to `Z`: no quote and
     /// no escape.
-    pub logged_at: &'b [u8],
+    pub(crate) logged_at: &'b [u8],
 }
 
 impl<'b> PendingRequestReceived<'b> {
     /// Creates the state for a block of `lines` lines.
     #[must_use]
-    pub fn with_lines(lines: u64) -> Self {
+    pub(crate) fn with_lines(lines: u64) -> Self {
         // At most half of the lines wait, because each waiting event normally has a later event in the block.
         let expected = usize::try_from(lines / 2).map_or(SLOTS, |half| half.min(SLOTS));
         Self { waiting: Vec::new(), expected, slots: [0; SLOTS] }
     }
 
     /// Keeps a `RequestReceived` event, so that [`Self::pair`] can find it later. Returns false for any other record.
-    pub fn keep(&mut self, record: Record<'b>) -> bool {
+    pub(crate) fn keep(&mut self, record: Record<'b>) -> bool {
         let Some(waiting_event) = RequestReceived::parse(record) else { return false };
         let Ok(index) = u16::try_from(self.waiting.len() + 1) else { return false };
         // This may overwrite the slot of a waiting event. That event is then parsed alone.
@@ -85,7 +85,7 @@ impl<'b> PendingRequestReceived<'b> {
 
     /// Finds the waiting event of the same request, if both are in the same format. `layers` are the envelopes of
     /// `event`.
-    pub fn pair(&mut self, event: &Event<'_>, layers: Layers) -> Option<PairedRequestReceived<'b>> {
+    pub(crate) fn pair(&mut self, event: &Event<'_>, layers: Layers) -> Option<PairedRequestReceived<'b>> {
         let request = event.request_bytes?;
         let slot = self.slots[slot_of(event.audit_id.as_bytes())];
         let waiting_event = self.waiting.get_mut(usize::from(slot).checked_sub(1)?)?;
@@ -101,7 +101,7 @@ impl<'b> PendingRequestReceived<'b> {
     }
 
     /// Takes the events without a pair, in the order of the log.
-    pub fn take_unpaired(&mut self) -> impl Iterator<Item = Record<'b>> + use<'b> {
+    pub(crate) fn take_unpaired(&mut self) -> impl Iterator<Item = Record<'b>> + use<'b> {
         let waiting = std::mem::take(&mut self.waiting);
         waiting
             .into_iter()

@@ -8,7 +8,7 @@ use crate::ledger::etcd::SlowRange;
 
 /// The largest assumed difference between the clocks of etcd and the apiserver, in microseconds. It applies only to
 /// reads that overlap no LIST. Clocks on one host, or clocks with NTP, hardly differ.
-pub const SLACK: i64 = 1_000_000;
+pub(crate) const SLACK: i64 = 1_000_000;
 /// A tolerance in microseconds. A LIST covers a read even if the LIST seems to begin up to this much later than the
 /// read. The same holds if the LIST seems to end up to this much earlier than the read. The clocks of two hosts can
 /// differ by this much even with NTP. Also, etcd logs only milliseconds.
@@ -21,63 +21,63 @@ const MAX_PAGE: u64 = 10_000;
 
 /// A LIST that may have read from etcd.
 #[derive(Debug, Clone, Copy)]
-pub struct RunningList<'a> {
+pub(crate) struct RunningList<'a> {
     /// Index of the client in [`JudgedClients::clients`](crate::judged::JudgedClients::clients).
-    pub client: usize,
+    pub(crate) client: usize,
     /// Index of the LIST's row among the rows of all clients.
-    pub row: usize,
+    pub(crate) row: usize,
     /// The resource's name in reports.
-    pub resource: &'a str,
+    pub(crate) resource: &'a str,
     /// Receive time, in microseconds since 1970.
-    pub from: i64,
+    pub(crate) from: i64,
     /// End time, in microseconds since 1970.
-    pub to: i64,
+    pub(crate) to: i64,
     /// Whether the LIST reads one namespace; `None` if unknown.
-    pub in_namespace: Option<bool>,
+    pub(crate) in_namespace: Option<bool>,
     /// A hash of the namespace ([`namespace_hash`](crate::requests::namespace_hash)); 0 if unknown.
-    pub namespace: u32,
+    pub(crate) namespace: u32,
     /// The limit of the LIST; `None` if unknown.
-    pub limit: Option<Limit>,
+    pub(crate) limit: Option<Limit>,
     /// True if the LIST has a selector.
-    pub selects: bool,
+    pub(crate) selects: bool,
 }
 
 /// A slow read that matches LISTs of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SlowRead {
+pub(crate) struct SlowRead {
     /// Index of the read in [`MatchedSlowReads::ranges`].
-    pub range: usize,
+    pub(crate) range: usize,
     /// How well the best LIST of the client matches the read.
-    pub nearness: Nearness,
+    pub(crate) nearness: Nearness,
     /// True if the LISTs that match the read best are all from this client.
-    pub alone: bool,
+    pub(crate) alone: bool,
 }
 
 /// The number of slow reads of a resource that match LISTs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SlowReads {
+pub(crate) struct SlowReads {
     /// Slow reads. A read that matches LISTs of several clients counts for each client.
-    pub reads: u64,
+    pub(crate) reads: u64,
     /// Reads that began and ended while one LIST of the client ran. Only such a LIST can have waited for the whole
     /// read.
-    pub covered: u64,
+    pub(crate) covered: u64,
     /// Bytes of the covered reads.
-    pub covered_bytes: u64,
+    pub(crate) covered_bytes: u64,
     /// Reads whose best matching LISTs are all from this client.
-    pub alone: u64,
+    pub(crate) alone: u64,
     /// The costliest covered read, or else the costliest read.
-    pub worst: SlowRange,
+    pub(crate) worst: SlowRange,
 }
 
 /// All slow reads, matched to clients.
 #[derive(Debug, Default)]
-pub struct MatchedSlowReads {
+pub(crate) struct MatchedSlowReads {
     /// The slow reads, costliest first.
-    pub ranges: Vec<SlowRange>,
+    pub(crate) ranges: Vec<SlowRange>,
     /// The slow reads of each client and resource.
-    pub clients: BTreeMap<(usize, String), Vec<SlowRead>>,
+    pub(crate) clients: BTreeMap<(usize, String), Vec<SlowRead>>,
     /// By the resource's name in etcd's log: the number of slow reads, and how many of them match a client.
-    pub resources: BTreeMap<String, (u64, u64)>,
+    pub(crate) resources: BTreeMap<String, (u64, u64)>,
 }
 
 impl RunningList<'_> {
@@ -142,7 +142,7 @@ fn smaller_usual(size: u16) -> u64 {
 /// Finds the clients and the rows whose LISTs match each slow read of a collection. The result does not depend on the order
 /// of the reads or of the LISTs.
 #[must_use]
-pub fn match_to_lists<'a, 'r>(
+pub(crate) fn match_to_lists<'a, 'r>(
     ranges: impl Iterator<Item = &'r SlowRange>,
     lists: impl Iterator<Item = RunningList<'a>>,
 ) -> (MatchedSlowReads, BTreeMap<usize, Vec<SlowRead>>) {
@@ -186,7 +186,7 @@ pub fn match_to_lists<'a, 'r>(
 
 /// How well a LIST matches a slow read in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Nearness {
+pub(crate) enum Nearness {
     /// The LIST ended or began within [`SLACK`] of the read.
     Near,
     /// The LIST ran during a part of the read.
@@ -197,7 +197,7 @@ pub enum Nearness {
 
 impl Nearness {
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Near => "near",
             Self::Overlaps => "overlaps",
@@ -243,7 +243,7 @@ impl<'a> ResourceReads<'a> {
 impl MatchedSlowReads {
     /// Counts each slow read once, even if `reads` has it several times. Returns `None` if there are none.
     #[must_use]
-    pub fn count<'r>(&self, reads: impl IntoIterator<Item = &'r SlowRead>) -> Option<SlowReads> {
+    pub(crate) fn count<'r>(&self, reads: impl IntoIterator<Item = &'r SlowRead>) -> Option<SlowReads> {
         let mut all: BTreeMap<usize, (Nearness, bool)> = BTreeMap::new();
         for read in reads {
             let own = all.entry(read.range).or_insert((read.nearness, read.alone));
@@ -267,7 +267,7 @@ impl MatchedSlowReads {
 
     /// Iterates over the clients with slow reads of a resource. Yields the client, the resource's name in the
     /// client's requests, and the reads. `stored` is the resource's name in etcd's log.
-    pub fn of_resource(&self, stored: &str) -> impl Iterator<Item = (usize, &str, &[SlowRead])> {
+    pub(crate) fn of_resource(&self, stored: &str) -> impl Iterator<Item = (usize, &str, &[SlowRead])> {
         let clients =
             self.clients.iter().filter(move |((_, name), _)| storage_key::stored_name(name) == stored);
         clients.map(|((client, name), reads)| (*client, name.as_str(), &**reads))

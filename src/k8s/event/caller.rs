@@ -14,9 +14,9 @@ pub struct Caller<'a> {
     /// The authenticated user.
     pub user: Option<User<'a>>,
     /// The user that the client impersonates, if any.
-    pub impersonated_user: Option<User<'a>>,
+    pub(crate) impersonated_user: Option<User<'a>>,
     /// `sourceIPs` as raw JSON. The client is first, then proxies follow, and the peer of the connection is last.
-    pub source_ips: Option<Raw<'a>>,
+    pub(crate) source_ips: Option<Raw<'a>>,
     pub user_agent: Text<'a>,
 }
 
@@ -46,7 +46,7 @@ impl CallerRef<'_> {
 
     /// Returns the ID of a cached caller.
     #[must_use]
-    pub fn id(&self) -> Option<CallerId> {
+    pub(crate) fn id(&self) -> Option<CallerId> {
         match self {
             Self::Read(_) => None,
             Self::Cached(id, _) => Some(*id),
@@ -80,14 +80,14 @@ pub struct CallerId(NonZeroU64);
 impl CallerId {
     /// Returns an unused ID.
     #[must_use]
-    pub fn next() -> Self {
+    pub(crate) fn next() -> Self {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let number = LAST.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
         Self(NonZeroU64::new(number).unwrap_or(NonZeroU64::MIN))
     }
 
     #[must_use]
-    pub fn number(self) -> u64 {
+    pub(crate) fn number(self) -> u64 {
         self.0.get()
     }
 }
@@ -99,17 +99,17 @@ pub struct User<'a> {
     pub username: Text<'a>,
     /// Additional facts from the authenticator.
     #[serde(borrow, default)]
-    pub extra: Option<Extra<'a>>,
+    pub(crate) extra: Option<Extra<'a>>,
 }
 
 /// The entries of `user.extra` that identify an instance of a ServiceAccount. Only tokens that are bound to a pod
 /// have them.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
-pub struct Extra<'a> {
+pub(crate) struct Extra<'a> {
     /// The pod that the token is bound to.
     #[serde(borrow, default, rename = "authentication.kubernetes.io/pod-name")]
-    pub pod_name: First<'a>,
+    pub(crate) pod_name: First<'a>,
     /// The node that this pod runs on.
     #[serde(borrow, default, rename = "authentication.kubernetes.io/node-name")]
-    pub node_name: First<'a>,
+    pub(crate) node_name: First<'a>,
 }

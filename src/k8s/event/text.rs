@@ -55,7 +55,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
 
 /// The first string of an array. The values of `user.extra` are arrays.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct First<'a>(pub Text<'a>);
+pub(crate) struct First<'a>(pub(crate) Text<'a>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for First<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

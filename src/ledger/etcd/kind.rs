@@ -4,7 +4,7 @@ use crate::decode::etcd::{EtcdOperation, EtcdRequest};
 
 /// The kind of a request that the apiserver sends to etcd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum EtcdKind {
+pub(crate) enum EtcdKind {
     /// A read of a key range: for a LIST, for one page of a LIST, or to fill the watch cache.
     List,
     /// A read of one key.
@@ -28,13 +28,13 @@ pub enum EtcdKind {
 impl EtcdKind {
     /// Whether the apiserver sends such requests for itself, not for a client.
     #[must_use]
-    pub fn is_servers_own(self) -> bool {
+    pub(crate) fn is_servers_own(self) -> bool {
         matches!(self, Self::Count | Self::Keys | Self::RevisionCheck)
     }
 
     /// The name in reports.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::List => "list",
             Self::Get => "get",

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 
 use compact_str::CompactString;
 
-pub use kind::EtcdKind;
+pub(crate) use kind::EtcdKind;
 use kind::kind;
-pub use ranges::{MAX_RANGES, Ranges, SlowRange, Spans};
+pub(crate) use ranges::{Ranges, SlowRange};
 
 use super::bounded_map::BoundedKey;
 use super::input::widened;
@@ -24,7 +24,7 @@ use crate::k8s::text::prefix;
 use crate::requests::namespace_hash;
 
 /// The maximum number of pairs of resource and kind. A cluster has a few hundred resources.
-pub const MAX_RESOURCES: usize = 1_024;
+pub(crate) const MAX_RESOURCES: usize = 1_024;
 /// Length limit of a resource name, in bytes: enough for the longest plural and the longest group.
 const MAX_NAME: usize = 320;
 /// Length limit of [`WorstRequest::key`], in bytes.
@@ -36,8 +36,8 @@ const MAX_ERROR: usize = 120;
 #[derive(Debug)]
 pub struct EtcdLog {
     /// Counts of lines, bytes, foreign entries and skipped entries.
-    pub input: InputCounts,
-    pub lines: EtcdLines,
+    pub(crate) input: InputCounts,
+    pub(crate) lines: EtcdLines,
 }
 
 #[derive(Debug)]
@@ -83,8 +83,8 @@ impl Default for EtcdLines {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SlowKey {
     /// The resource as reports name it; see [`storage_key::StorageKey::parse`].
-    pub resource: CompactString,
-    pub kind: EtcdKind,
+    pub(crate) resource: CompactString,
+    pub(crate) kind: EtcdKind,
 }
 
 impl BoundedKey for SlowKey {}
@@ -97,13 +97,13 @@ pub struct Slow {
     pub items: SumAndMax,
     /// Sizes of the responses, in bytes.
     pub bytes: SumAndMax,
-    pub limited: u64,
+    pub(crate) limited: u64,
     /// Requests for one specific revision instead of the newest one.
-    pub at_revision: u64,
+    pub(crate) at_revision: u64,
     /// Errors by text. Digits are masked.
     pub errors: BoundedMap<Box<str>, ErrorCount>,
     /// End times of the first and last of these requests, in microseconds since 1970.
-    pub span: Option<(i64, i64)>,
+    pub(crate) span: Option<(i64, i64)>,
     /// The request with the largest response.
     pub worst: Option<Box<WorstRequest>>,
 }
@@ -126,8 +126,8 @@ impl Default for Slow {
 /// A sum and the largest number in it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SumAndMax {
-    pub sum: u64,
-    pub max: u64,
+    pub(crate) sum: u64,
+    pub(crate) max: u64,
 }
 
 impl SumAndMax {
@@ -155,29 +155,29 @@ impl Merge for ErrorCount {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorstRequest {
     /// Response size in bytes; 0 if the line does not show it.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// Duration in microseconds.
-    pub took_micros: u64,
+    pub(crate) took_micros: u64,
     /// The position of the line in the log.
-    pub place: SourcePosition,
+    pub(crate) place: SourcePosition,
     /// End time, in microseconds since 1970.
-    pub ended: Option<i64>,
+    pub(crate) ended: Option<i64>,
     /// The number of keys in the response.
-    pub items: Option<u64>,
+    pub(crate) items: Option<u64>,
     /// The key of the request, or the start of its key range.
-    pub key: Box<str>,
+    pub(crate) key: Box<str>,
     /// The maximum number of keys in the response; 0 for no limit.
-    pub limit: u64,
+    pub(crate) limit: u64,
     /// The revision of the read; 0 for the newest one.
-    pub revision: u64,
-    pub error: Option<Box<str>>,
+    pub(crate) revision: u64,
+    pub(crate) error: Option<Box<str>>,
 }
 
 impl WorstRequest {
     /// Whether this is the same request as `range`. The position alone does not identify a request, because an
     /// envelope may contain several requests at one position.
     #[must_use]
-    pub fn is(&self, range: &SlowRange) -> bool {
+    pub(crate) fn is(&self, range: &SlowRange) -> bool {
         (self.place, self.bytes, self.took_micros) == (range.place, range.bytes, range.took_micros)
     }
 
@@ -189,7 +189,7 @@ impl WorstRequest {
 
 impl EtcdLines {
     /// Counts a line that is not about a slow request. Records the version in the line, if it has one.
-    pub fn observe_other(
+    pub(crate) fn observe_other(
         &mut self,
         version: Option<EtcdVersion>,
         place: SourcePosition,
@@ -205,7 +205,7 @@ impl EtcdLines {
 
     /// Counts a slow request. etcd writes the line when the request ends. `is_new` is false for a duplicate, which
     /// can only affect the position that the report shows.
-    pub fn observe(
+    pub(crate) fn observe(
         &mut self,
         slow: &SlowRequest<'_>,
         place: SourcePosition,
@@ -256,7 +256,7 @@ impl EtcdLines {
 
     fn note(&mut self, written: Option<i64>) {
         if let Some(written) = written {
-            self.span = widened(self.span, written);
+            self.span = Some(widened(self.span, written));
         }
     }
 }
@@ -274,7 +274,7 @@ impl Slow {
             self.errors.entry(&*class, 0, || class.clone().into()).0 += 1;
         }
         if let Some(written) = written {
-            self.span = widened(self.span, written);
+            self.span = Some(widened(self.span, written));
         }
     }
 
@@ -329,7 +329,7 @@ impl Merge for Slow {
         self.at_revision += other.at_revision;
         self.errors.merge(other.errors);
         if let Some((first, last)) = other.span {
-            self.span = widened(widened(self.span, first), last);
+            self.span = Some(widened(Some(widened(self.span, first)), last));
         }
         if let Some(worst) = other.worst {
             self.offer(*worst);
@@ -349,7 +349,7 @@ impl Merge for EtcdLines {
             *own = (own.0 + slow, own.1 + others);
         }
         if let Some((first, last)) = other.span {
-            self.span = widened(widened(self.span, first), last);
+            self.span = Some(widened(Some(widened(self.span, first)), last));
         }
         self.requests.merge(other.requests);
         self.ranges.merge(other.ranges);

@@ -10,35 +10,35 @@ use super::Merge;
 use crate::input::SourcePosition;
 
 /// The maximum number of reads that are kept.
-pub const MAX_RANGES: usize = 4_096;
+pub(crate) const MAX_RANGES: usize = 4_096;
 
 /// A slow read of a collection, or of one page of a collection.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SlowRange {
+pub(crate) struct SlowRange {
     /// Response size in bytes.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// Duration in microseconds.
-    pub took_micros: u64,
+    pub(crate) took_micros: u64,
     /// The position of the line in the log.
-    pub place: SourcePosition,
+    pub(crate) place: SourcePosition,
     /// End time, in microseconds since 1970.
-    pub ended: i64,
+    pub(crate) ended: i64,
     /// The number of keys in the response.
-    pub items: u64,
+    pub(crate) items: u64,
     /// The maximum number of keys in the response; 0 for no limit.
-    pub limit: u64,
+    pub(crate) limit: u64,
     /// True if all keys belong to one namespace.
-    pub in_namespace: bool,
+    pub(crate) in_namespace: bool,
     /// A hash of the namespace ([`namespace_hash`](crate::requests::namespace_hash)); 0 without a namespace.
-    pub namespace: u32,
+    pub(crate) namespace: u32,
     /// The resource's name, as reports show it.
-    pub resource: CompactString,
+    pub(crate) resource: CompactString,
 }
 
 impl SlowRange {
     /// Start time, in microseconds since 1970.
     #[must_use]
-    pub fn began(&self) -> i64 {
+    pub(crate) fn began(&self) -> i64 {
         self.ended.saturating_sub_unsigned(self.took_micros)
     }
 
@@ -108,14 +108,14 @@ impl Ranges {
         }
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &SlowRange> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &SlowRange> {
         self.costliest.iter()
     }
 
     /// Returns the time spans in which kept reads ran. Each span begins `slack` microseconds earlier and ends `slack`
     /// microseconds later than its reads.
     #[must_use]
-    pub fn spans(&self, slack: i64) -> Spans {
+    pub(crate) fn spans(&self, slack: i64) -> Spans {
         let span =
             |range: &SlowRange| (range.began().saturating_sub(slack), range.ended.saturating_add(slack));
         let mut all: Vec<(i64, i64)> = self.iter().map(span).collect();
@@ -131,20 +131,20 @@ impl Ranges {
     }
 
     /// The number of reads that were not kept, because others cost more.
-    #[must_use]
-    pub fn left_out(&self) -> u64 {
+    #[cfg(test)]
+    pub(crate) fn left_out(&self) -> u64 {
         self.all.saturating_sub(self.costliest.len() as u64)
     }
 }
 
 /// Time spans in ascending order, in microseconds since 1970. They do not overlap each other.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Spans(Vec<(i64, i64)>);
+pub(crate) struct Spans(Vec<(i64, i64)>);
 
 impl Spans {
     /// Whether the time from `from` to `to` overlaps one of the spans.
     #[must_use]
-    pub fn overlap(&self, from: i64, to: i64) -> bool {
+    pub(crate) fn overlap(&self, from: i64, to: i64) -> bool {
         let first = self.0.partition_point(|span| span.1 < from);
         self.0.get(first).is_some_and(|span| span.0 <= to)
     }

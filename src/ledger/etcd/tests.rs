@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
+use super::ranges::{MAX_RANGES, Spans};
 use super::*;
 use crate::decode::etcd;
 

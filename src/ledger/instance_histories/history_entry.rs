@@ -9,7 +9,7 @@ use crate::requests::Request;
 use crate::requests::stable_hash;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum RequestKind {
+pub(crate) enum RequestKind {
     /// A GET of one object.
     Get,
     /// The only page or the first page of a LIST.
@@ -31,7 +31,7 @@ impl RequestKind {
 
 /// The class of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ResponseClass {
+pub(crate) enum ResponseClass {
     /// The response has no error status, or its status is unknown.
     Served,
     /// Status 410: the requested revision is too old.
@@ -56,19 +56,19 @@ impl ResponseClass {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct HistoryEntry {
+pub(crate) struct HistoryEntry {
     /// Receive time in microseconds since 1970, shifted left by 8 bits. The lowest 8 bits hold the kind, the response
     /// class and two flags.
     when: i64,
     /// A hash of the path and the selectors.
-    pub target: u32,
+    pub(crate) target: u32,
     /// A hash of the request shape, from [`shape_hash_of`].
-    pub shape: u32,
+    pub(crate) shape: u32,
     /// For a WATCH: a hash of its audit ID. For a later page: a hash of its revision. For the first page of a LIST: a
     /// hash of its namespace, or 0 without one.
-    pub link: u32,
+    pub(crate) link: u32,
     /// Duration in milliseconds. For a WATCH, this is its lifetime.
-    pub millis: u32,
+    pub(crate) millis: u32,
 }
 
 const LOW_BITS: u32 = 8;
@@ -78,7 +78,7 @@ const LATEST: i64 = 1 << 54;
 impl HistoryEntry {
     /// The sort key: target, then time.
     #[must_use]
-    pub fn by_target(&self) -> impl Ord + use<> {
+    pub(crate) fn by_target(&self) -> impl Ord + use<> {
         // First compare one number that contains target and time, because this comparison is almost always enough.
         let first = u128::from(self.target) << 64 | u128::from(self.when.cast_unsigned() ^ 1 << 63);
         (first, self.shape, self.link, self.millis)
@@ -144,13 +144,13 @@ impl HistoryEntry {
 
     /// Receive time, in microseconds since 1970.
     #[must_use]
-    pub fn at(&self) -> i64 {
+    pub(crate) fn at(&self) -> i64 {
         self.when >> LOW_BITS
     }
 
     /// End time, in microseconds since 1970. For a [`RequestKind::WatchBegan`] entry, this is the receive time.
     #[must_use]
-    pub fn end(&self) -> i64 {
+    pub(crate) fn end(&self) -> i64 {
         self.at() + i64::from(self.millis) * 1_000
     }
 
@@ -159,24 +159,24 @@ impl HistoryEntry {
     }
 
     #[must_use]
-    pub fn kind(&self) -> RequestKind {
+    pub(crate) fn kind(&self) -> RequestKind {
         RequestKind::ALL[self.bits(0, 7)]
     }
 
     #[must_use]
-    pub fn response(&self) -> ResponseClass {
+    pub(crate) fn response(&self) -> ResponseClass {
         ResponseClass::ALL[self.bits(3, 3)]
     }
 
     /// Whether the request is a WATCH with `sendInitialEvents=true`.
     #[must_use]
-    pub fn sends_initial_events(&self) -> bool {
+    pub(crate) fn sends_initial_events(&self) -> bool {
         self.bits(5, 1) == 1
     }
 
     /// Whether the request has a `limit`.
     #[must_use]
-    pub fn has_limit(&self) -> bool {
+    pub(crate) fn has_limit(&self) -> bool {
         self.bits(6, 1) == 1
     }
 }
@@ -188,7 +188,7 @@ fn half(hash: u64) -> u32 {
 
 /// The hash of a request shape, as in [`HistoryEntry::shape`].
 #[must_use]
-pub fn shape_hash_of(shape: &RequestShape<CompactString>) -> u32 {
+pub(crate) fn shape_hash_of(shape: &RequestShape<CompactString>) -> u32 {
     half(stable_hash(&shape.as_borrowed()))
 }
 

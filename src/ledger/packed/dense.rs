@@ -17,12 +17,12 @@ pub(super) struct Dense {
 
 impl Dense {
     /// Creates empty counts. `base` should be near the first number.
-    pub fn from(base: u32) -> Self {
+    pub(crate) fn from(base: u32) -> Self {
         Self { base, ..Self::default() }
     }
 
     /// Adds `count` to the existing count of a number. Returns false if the number is missing or the sum does not fit.
-    pub fn add_to_own(&mut self, number: u32, count: u64) -> bool {
+    pub(crate) fn add_to_own(&mut self, number: u32, count: u64) -> bool {
         let at = number.wrapping_sub(self.base) as usize;
         if at >= self.numbers() || self.cell(at) == 0 {
             return false;
@@ -35,7 +35,7 @@ impl Dense {
     }
 
     /// Adds `count` to the count of a number. If the sum is too large, removes the number and returns the sum.
-    pub fn add(&mut self, number: u32, count: u64) -> Option<u64> {
+    pub(crate) fn add(&mut self, number: u32, count: u64) -> Option<u64> {
         if number < self.base {
             self.begin_at(number.saturating_sub(self.held / 4));
         }
@@ -54,7 +54,7 @@ impl Dense {
     }
 
     /// The size in bytes after `count` is added to the count of `number`.
-    pub fn bytes_with(&self, number: u32, count: u64) -> usize {
+    pub(crate) fn bytes_with(&self, number: u32, count: u64) -> usize {
         let end = (self.base as usize + self.numbers()).max(number as usize + 1);
         let at = number.wrapping_sub(self.base) as usize;
         let own = if at < self.numbers() { self.cell(at) } else { 0 };
@@ -63,7 +63,7 @@ impl Dense {
         bytes(end - self.base.min(number) as usize, if self.is_wide { u64::MAX } else { largest })
     }
 
-    pub fn shrink(&mut self) {
+    pub(crate) fn shrink(&mut self) {
         self.cells.shrink_to_fit();
     }
 
@@ -108,13 +108,13 @@ impl Dense {
     }
 
     /// The number of counts above 0.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.held as usize
     }
 
     /// The number with the largest count, and this count. If several numbers have the largest count, returns the
     /// first of them.
-    pub fn largest(&self) -> Option<(u32, u64)> {
+    pub(crate) fn largest(&self) -> Option<(u32, u64)> {
         self.iter().max_by_key(|(number, count)| (*count, Reverse(*number)))
     }
 
@@ -123,7 +123,7 @@ impl Dense {
         clippy::cast_possible_truncation,
         reason = "the distance of two numbers is at most the larger number"
     )]
-    pub fn iter(&self) -> impl Iterator<Item = (u32, u64)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, u64)> {
         let all = (0..self.numbers()).map(|at| (self.base + at as u32, self.cell(at)));
         all.filter(|(_, count)| *count > 0)
     }

@@ -71,7 +71,7 @@ impl Near {
 }
 
 impl Packed {
-    pub fn add(&mut self, number: u32, count: u64) {
+    pub(crate) fn add(&mut self, number: u32, count: u64) {
         let is_added = match &mut self.near {
             Near::Pairs(pairs) => pairs.add_to_own(number, count),
             Near::Dense(dense) => dense.add_to_own(number, count),
@@ -118,7 +118,7 @@ impl Packed {
         }
     }
 
-    pub fn add_all(&mut self, other: &Self) {
+    pub(crate) fn add_all(&mut self, other: &Self) {
         if self.is_empty() {
             return self.clone_from(other);
         }
@@ -142,7 +142,7 @@ impl Packed {
     }
 
     /// Frees spare memory. Call it after the last addition.
-    pub fn shrink(&mut self) {
+    pub(crate) fn shrink(&mut self) {
         match &mut self.near {
             Near::Pairs(pairs) => pairs.shrink(),
             Near::Dense(dense) => dense.shrink(),
@@ -151,22 +151,22 @@ impl Packed {
 
     /// The number with the largest count, and this count. If several numbers have the largest count, returns the
     /// first of them.
-    pub fn largest(&self) -> Option<(u32, u64)> {
+    pub(crate) fn largest(&self) -> Option<(u32, u64)> {
         let others = self.others.iter().flat_map(|others| others.iter());
         let others = others.map(|(number, count)| (*number, *count));
         self.near.largest().into_iter().chain(others).max_by_key(|(number, count)| (*count, Reverse(*number)))
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.near.len() + self.others.as_ref().map_or(0, |others| others.len())
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Returns the numbers with their counts, in ascending order.
-    pub fn counts(&self) -> Vec<(u32, u64)> {
+    pub(crate) fn counts(&self) -> Vec<(u32, u64)> {
         let mut counts = self.near.counts();
         if let Some(others) = &self.others {
             counts.extend(others.iter().map(|(number, count)| (*number, *count)));

@@ -20,7 +20,7 @@ pub(super) struct Pairs {
 
 impl Pairs {
     /// Adds `count` to the existing count of a number. Returns false if the number is missing or the sum does not fit.
-    pub fn add_to_own(&mut self, number: u32, count: u64) -> bool {
+    pub(crate) fn add_to_own(&mut self, number: u32, count: u64) -> bool {
         let place = number.checked_sub(self.base).and_then(|distance| self.place(distance).ok());
         let Some(pair) = place.map(|at| &mut self.pairs[at]) else { return false };
         let Ok(sum) = u16::try_from(u64::from(*pair & COUNT).saturating_add(count)) else { return false };
@@ -41,7 +41,7 @@ impl Pairs {
 
     /// Adds `count` to the count of a number. If the sum is too large, removes the number and returns the sum. If the
     /// number is too far away, returns `count`.
-    pub fn add(&mut self, number: u32, count: u64) -> Option<u64> {
+    pub(crate) fn add(&mut self, number: u32, count: u64) -> Option<u64> {
         if self.pairs.is_empty() {
             self.base = number.saturating_sub(BELOW) / ALIGNED * ALIGNED;
         } else if number < self.base {
@@ -82,7 +82,7 @@ impl Pairs {
 
     /// Adds the counts of `others`, which must have the same base. Returns those counts of `others` that were not
     /// added, because the sum is too large.
-    pub fn add_all(&mut self, others: &Self) -> Vec<(u32, u64)> {
+    pub(crate) fn add_all(&mut self, others: &Self) -> Vec<(u32, u64)> {
         let mut too_large = Vec::new();
         let add = |own: &mut u32, other: &u32| {
             if (*own & COUNT) + (other & COUNT) <= COUNT {
@@ -95,39 +95,39 @@ impl Pairs {
         too_large.into_iter().map(|pair| (self.base + (pair >> 16), u64::from(pair & COUNT))).collect()
     }
 
-    pub fn shrink(&mut self) {
+    pub(crate) fn shrink(&mut self) {
         self.pairs.shrink_to_fit();
     }
 
     /// Whether both have the same base.
-    pub fn begin_alike(&self, others: &Self) -> bool {
+    pub(crate) fn begin_alike(&self, others: &Self) -> bool {
         self.base == others.base
     }
 
     /// Whether adding another number needs an allocation.
-    pub fn are_full(&self) -> bool {
+    pub(crate) fn are_full(&self) -> bool {
         self.pairs.len() == self.pairs.capacity()
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.pairs.len()
     }
 
     /// The first and the last number.
-    pub fn span(&self) -> Option<(u32, u32)> {
+    pub(crate) fn span(&self) -> Option<(u32, u32)> {
         let number = |pair: &u32| self.base + (pair >> 16);
         Some((number(self.pairs.first()?), number(self.pairs.last()?)))
     }
 
     /// The number with the largest count, and this count. If several numbers have the largest count, returns the
     /// first of them.
-    pub fn largest(&self) -> Option<(u32, u64)> {
+    pub(crate) fn largest(&self) -> Option<(u32, u64)> {
         let pair = self.pairs.iter().rev().max_by_key(|pair| *pair & COUNT)?;
         Some(self.both(*pair))
     }
 
     /// Iterates over the numbers with their counts, in ascending order.
-    pub fn iter(&self) -> impl Iterator<Item = (u32, u64)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, u64)> {
         self.pairs.iter().map(|pair| self.both(*pair))
     }
 

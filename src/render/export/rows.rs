@@ -9,8 +9,8 @@ pub const SCHEMA_VERSION: u32 = 1;
 /// A client, one of its request shapes, and the cost.
 #[derive(Debug, Clone, Copy)]
 pub struct ShapeRow<'a> {
-    pub client: &'a Client,
-    pub shape: &'a Shape,
+    pub(crate) client: &'a Client,
+    pub(crate) shape: &'a Shape,
 }
 
 #[derive(Debug)]

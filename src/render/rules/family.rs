@@ -11,6 +11,6 @@ const TITLES: [(&str, &str); 6] = [
 ];
 
 #[must_use]
-pub fn title(family: &str) -> Option<&'static str> {
+pub(crate) fn title(family: &str) -> Option<&'static str> {
     TITLES.into_iter().find(|(own, _)| *own == family).map(|(_, title)| title)
 }

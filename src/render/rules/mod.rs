@@ -1,7 +1,7 @@
 //! Rules for people: the table of rules, and a rule's page, for a terminal and as Markdown.
 
 mod cel;
-pub mod family;
+pub(crate) mod family;
 pub mod json;
 pub mod list;
 pub mod markdown;

@@ -8,32 +8,32 @@ use serde_json::{Map, Value};
 #[derive(Serialize)]
 pub(super) struct Log {
     #[serde(rename = "$schema")]
-    pub schema: &'static str,
-    pub version: &'static str,
-    pub runs: [Run; 1],
+    pub(crate) schema: &'static str,
+    pub(crate) version: &'static str,
+    pub(crate) runs: [Run; 1],
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Run {
-    pub tool: Tool,
-    pub invocations: [Invocation; 1],
-    pub results: Vec<ResultObject>,
-    pub properties: Map<String, Value>,
+    pub(crate) tool: Tool,
+    pub(crate) invocations: [Invocation; 1],
+    pub(crate) results: Vec<ResultObject>,
+    pub(crate) properties: Map<String, Value>,
 }
 
 #[derive(Serialize)]
 pub(super) struct Tool {
-    pub driver: Driver,
+    pub(crate) driver: Driver,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Driver {
-    pub name: &'static str,
-    pub semantic_version: String,
-    pub information_uri: String,
-    pub rules: Vec<Rule>,
+    pub(crate) name: &'static str,
+    pub(crate) semantic_version: String,
+    pub(crate) information_uri: String,
+    pub(crate) rules: Vec<Rule>,
 }
 
 #[derive(Serialize)]
@@ -41,47 +41,47 @@ pub(super) struct Driver {
 pub(super) struct Rule {
     pub id: String,
     pub name: String,
-    pub short_description: Message,
-    pub full_description: Message,
-    pub help: Message,
-    pub help_uri: String,
+    pub(crate) short_description: Message,
+    pub(crate) full_description: Message,
+    pub(crate) help: Message,
+    pub(crate) help_uri: String,
 }
 
 #[derive(Serialize)]
 pub(super) struct Message {
-    pub text: String,
+    pub(crate) text: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub markdown: Option<String>,
+    pub(crate) markdown: Option<String>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Invocation {
-    pub execution_successful: bool,
-    pub tool_execution_notifications: Vec<Notification>,
+    pub(crate) execution_successful: bool,
+    pub(crate) tool_execution_notifications: Vec<Notification>,
 }
 
 #[derive(Serialize)]
 pub(super) struct Notification {
-    pub level: &'static str,
-    pub message: Message,
+    pub(crate) level: &'static str,
+    pub(crate) message: Message,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ResultObject {
-    pub rule_id: String,
+    pub(crate) rule_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rule_index: Option<usize>,
-    pub level: &'static str,
-    pub message: Message,
-    pub locations: [Location; 1],
+    pub(crate) rule_index: Option<usize>,
+    pub(crate) level: &'static str,
+    pub(crate) message: Message,
+    pub(crate) locations: [Location; 1],
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub related_locations: Vec<Location>,
+    pub(crate) related_locations: Vec<Location>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub partial_fingerprints: BTreeMap<&'static str, String>,
+    pub(crate) partial_fingerprints: BTreeMap<&'static str, String>,
     #[serde(skip_serializing_if = "Map::is_empty")]
-    pub properties: Map<String, Value>,
+    pub(crate) properties: Map<String, Value>,
 }
 
 #[derive(Serialize)]
@@ -89,37 +89,37 @@ pub(super) struct ResultObject {
 #[allow(clippy::struct_field_names, reason = "SARIF's names")]
 pub(super) struct Location {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub id: Option<u64>,
+    pub(crate) id: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub message: Option<Message>,
+    pub(crate) message: Option<Message>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub physical_location: Option<PhysicalLocation>,
+    pub(crate) physical_location: Option<PhysicalLocation>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub logical_locations: Vec<LogicalLocation>,
+    pub(crate) logical_locations: Vec<LogicalLocation>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PhysicalLocation {
-    pub artifact_location: ArtifactLocation,
-    pub region: Region,
+    pub(crate) artifact_location: ArtifactLocation,
+    pub(crate) region: Region,
 }
 
 #[derive(Serialize)]
 pub(super) struct ArtifactLocation {
-    pub uri: String,
+    pub(crate) uri: String,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Region {
-    pub start_line: u64,
+    pub(crate) start_line: u64,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct LogicalLocation {
-    pub name: String,
-    pub fully_qualified_name: String,
-    pub kind: &'static str,
+    pub(crate) name: String,
+    pub(crate) fully_qualified_name: String,
+    pub(crate) kind: &'static str,
 }

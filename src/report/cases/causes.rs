@@ -28,21 +28,21 @@ const POLLS: &str = "KT307";
 /// The findings of one client with one cause, or a finding on a whole program.
 #[allow(clippy::struct_excessive_bools, reason = "they are independent facts")]
 pub(super) struct Cause<'h, 'r> {
-    pub client: usize,
+    pub(crate) client: usize,
     /// The indices of the clients: one, or all clients of a program.
-    pub members: Vec<usize>,
-    pub hits: Vec<usize>,
-    pub group: RowGroup<'r>,
-    pub severity: Severity,
-    pub resource: Option<&'h str>,
+    pub(crate) members: Vec<usize>,
+    pub(crate) hits: Vec<usize>,
+    pub(crate) group: RowGroup<'r>,
+    pub(crate) severity: Severity,
+    pub(crate) resource: Option<&'h str>,
     /// Whether all findings are by rules that judge a whole client.
-    pub is_of_whole_client: bool,
-    pub is_on_log: bool,
+    pub(crate) is_of_whole_client: bool,
+    pub(crate) is_on_log: bool,
     /// Whether the requests are a job's run that reads several resources in turn, or views of several resources.
-    pub is_run: bool,
+    pub(crate) is_run: bool,
     /// Whether the requests come from views that a program, such as a dashboard, shows to people.
-    pub is_view: bool,
-    pub is_on_sum: bool,
+    pub(crate) is_view: bool,
+    pub(crate) is_on_sum: bool,
 }
 
 /// Groups the hits of a client by cause.

@@ -11,7 +11,7 @@ use super::Load;
 #[serde(rename_all = "camelCase")]
 pub struct Case {
     /// The position of the case, from 1. Cases are ordered by severity, then by load.
-    pub rank: u64,
+    pub(crate) rank: u64,
     /// The severity of the worst finding: `info`, `warning` or `error`.
     pub severity: &'static str,
     /// The client's short name, or the program that several clients run. Null for a case on the input.
@@ -21,7 +21,7 @@ pub struct Case {
     pub what: String,
     /// `what` without the client, for a table with a column for clients.
     #[serde(skip)]
-    pub does: String,
+    pub(crate) does: String,
     /// The first step of the fix, as text.
     pub fix: String,
     /// The ids of the rules. The rule of the finding that `what` describes is first, then the rules with the worst
@@ -37,12 +37,12 @@ pub struct Case {
     pub peak_per_minute: f64,
     /// The load of these requests. A request of several cases counts for the first case. Thus the shares of all cases
     /// sum to at most 1.
-    pub load: Load,
+    pub(crate) load: Load,
     /// The stable identifier of the case. It depends on the program or client, the resource and the kind of requests.
     /// It does not depend on counts, on the number of the program's clients, or on the rules that match.
-    pub fingerprint: String,
+    pub(crate) fingerprint: String,
     /// The location of the client's code, from `sources` of the policy file; null without an entry.
-    pub source: Option<Source>,
+    pub(crate) source: Option<Source>,
 }
 
 /// A location in the repository.
@@ -51,7 +51,7 @@ pub struct Source {
     /// The file's path, relative to the root of the repository.
     pub path: String,
     /// The line in the file, from 1.
-    pub line: u64,
+    pub(crate) line: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -60,7 +60,7 @@ pub struct Members {
     /// The number of clients; 0 for a case on the input.
     pub count: u64,
     /// What the members differ by: `namespace` (ServiceAccounts in different namespaces), `person` or `client`.
-    pub kind: &'static str,
+    pub(crate) kind: &'static str,
     /// The three worst members.
     pub worst: Vec<Member>,
 }
@@ -71,11 +71,11 @@ pub struct Member {
     /// The client's identity, as in `clients[]`.
     pub client: String,
     /// A short name: `namespace/name` for a ServiceAccount.
-    pub name: String,
+    pub(crate) name: String,
     /// The severity of the client's worst finding in the case.
-    pub severity: &'static str,
+    pub(crate) severity: &'static str,
     /// The number of the client's requests that the findings are about.
-    pub requests: u64,
+    pub(crate) requests: u64,
     /// The load of these requests.
-    pub load: Load,
+    pub(crate) load: Load,
 }

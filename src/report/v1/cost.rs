@@ -12,25 +12,25 @@ pub struct Cost {
     /// durations are known (`etcdMicros` and `latency`), and this object has no numbers.
     pub basis: &'static str,
     /// The sums omit requests, because the inventory lacks their resource or its size. The sums are lower bounds.
-    pub lower_bound: bool,
+    pub(crate) lower_bound: bool,
     /// What the servers handle for all requests, in the unit of `ranking.handledUnit`: the sum of `total.etcd`,
     /// `total.filtered` and `total.received`.
-    pub handled: Option<u64>,
+    pub(crate) handled: Option<u64>,
     /// The cost of the costliest request. Null for a client and for all clients.
-    pub per_request: Option<Box<Work>>,
+    pub(crate) per_request: Option<Box<Work>>,
     /// The cost of all requests. Requests with a 4xx status cost nothing. Requests with a 5xx status cost what etcd
     /// may have read.
     pub total: Option<Box<Work>>,
     /// The minute for which etcd read the most, in the unit of `ranking.handledUnit`. Requests count in the minute in
     /// which they began. Null for a request shape and for a finding.
-    pub peak: Option<CostMinute>,
+    pub(crate) peak: Option<CostMinute>,
     /// The minutes with reads from etcd, for a client and for all clients.
-    pub minutes: Vec<CostMinute>,
+    pub(crate) minutes: Vec<CostMinute>,
     /// Requests that read from etcd but have no timestamp in the log. No minute includes them.
-    pub without_time: u64,
+    pub(crate) without_time: u64,
     /// The width of `minutes` in minutes: 1, or more if a shape was active in more than 1,536 minutes. Null for a
     /// request shape and for a finding.
-    pub window_minutes: Option<u64>,
+    pub(crate) window_minutes: Option<u64>,
 }
 
 /// The work of the servers for one or several requests.
@@ -47,7 +47,7 @@ pub struct Work {
     /// The seats in API Priority and Fairness, as this server version estimates them. The cap of the priority level
     /// is not applied. For several requests, the sum.
     pub seats: Option<u64>,
-    pub max_seats: Option<u64>,
+    pub(crate) max_seats: Option<u64>,
 }
 
 /// A number of objects and their size.
@@ -66,7 +66,7 @@ pub struct Amount {
     /// Requests whose number of objects is unknown. `objects` and `bytes` omit them.
     pub unknown_requests: u64,
     /// Requests whose size is unknown, including those with an unknown number of objects. `bytes` omits them.
-    pub unsized_requests: u64,
+    pub(crate) unsized_requests: u64,
 }
 
 /// The known cost of the requests that began in one minute.
@@ -74,11 +74,11 @@ pub struct Amount {
 #[serde(rename_all = "camelCase")]
 pub struct CostMinute {
     /// The start of the minute.
-    pub at: String,
-    pub etcd_objects: u64,
-    pub etcd_bytes: u64,
-    pub filtered_objects: u64,
-    pub received_bytes: u64,
+    pub(crate) at: String,
+    pub(crate) etcd_objects: u64,
+    pub(crate) etcd_bytes: u64,
+    pub(crate) filtered_objects: u64,
+    pub(crate) received_bytes: u64,
 }
 
 /// The inventory: how many objects the cluster holds, and their sizes.
@@ -88,42 +88,42 @@ pub struct Inventory {
     /// The files in the given order. For each resource, later files override earlier files.
     pub files: Vec<InventoryFile>,
     /// The number of resources with a known number of objects or size.
-    pub resources: u64,
+    pub(crate) resources: u64,
     /// At least one resource has a size. If none has, the report has no bytes.
-    pub has_sizes: bool,
+    pub(crate) has_sizes: bool,
     /// The number of nodes, used to spread pods over nodes; null if unknown.
-    pub nodes: Option<u64>,
+    pub(crate) nodes: Option<u64>,
     /// The source of `nodes`: `inventory`, or `log` (nodes that clients ran on). Null without one.
-    pub nodes_from: Option<String>,
+    pub(crate) nodes_from: Option<String>,
     /// The number of namespaces, used to spread objects over namespaces. Null if unknown: then the whole collection
     /// is the upper bound for one namespace.
-    pub namespaces: Option<u64>,
+    pub(crate) namespaces: Option<u64>,
     /// Resources of the log that the inventory lacks, ordered by requests.
-    pub lacks: Vec<Lack>,
+    pub(crate) lacks: Vec<Lack>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct InventoryFile {
     /// The path as given.
-    pub file: String,
+    pub(crate) file: String,
     /// `metrics`, `csv` or `yaml`.
-    pub format: String,
+    pub(crate) format: String,
     /// The number of resources in the file.
-    pub resources: u64,
+    pub(crate) resources: u64,
     /// Notes on the file, such as values that show a server error, and lines that kubetoll cannot read.
-    pub notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 /// A resource that clients read and that the inventory lacks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Lack {
-    pub resource: String,
+    pub(crate) resource: String,
     /// What is missing: `objects` (also means bytes), or only `bytes`.
-    pub lacks: String,
+    pub(crate) lacks: String,
     /// Requests whose cost is unknown because the inventory lacks this.
-    pub requests: u64,
+    pub(crate) requests: u64,
     /// A name in a CSV or YAML inventory that likely means this resource.
-    pub near: Option<String>,
+    pub(crate) near: Option<String>,
 }
 
 /// How clients are ranked.
@@ -131,12 +131,12 @@ pub struct Lack {
 #[serde(rename_all = "camelCase")]
 pub struct Ranking {
     /// `inventory` or `latency`.
-    pub basis: String,
+    pub(crate) basis: String,
     /// The unit of all `load`s: `objects` with an inventory, else `requestMicros`.
-    pub unit: &'static str,
+    pub(crate) unit: &'static str,
     /// The sort keys in order of priority: `load`, then counts.
-    pub by: Vec<String>,
+    pub(crate) by: Vec<String>,
     /// The unit of `cost.handled` and of cost peaks: `bytes`, or `objects` if some sizes of objects that clients read
     /// are unknown. Null without an inventory.
-    pub handled_unit: Option<&'static str>,
+    pub(crate) handled_unit: Option<&'static str>,
 }

@@ -10,13 +10,13 @@ use super::{Shared, Timestamp};
 #[serde(rename_all = "camelCase")]
 pub struct Example {
     /// The request URI as the client sent it. The content of a continue token is removed.
-    pub request_uri: Box<str>,
-    pub file: Shared<str>,
+    pub(crate) request_uri: Box<str>,
+    pub(crate) file: Shared<str>,
     /// The line in the file, from 1.
-    pub line: u64,
+    pub(crate) line: u64,
     #[serde(rename = "auditID")]
     pub audit_id: Box<str>,
-    pub timestamp: Option<Timestamp>,
-    pub duration_micros: Option<u64>,
-    pub status: Option<u16>,
+    pub(crate) timestamp: Option<Timestamp>,
+    pub(crate) duration_micros: Option<u64>,
+    pub(crate) status: Option<u16>,
 }

@@ -18,46 +18,46 @@ pub struct Finding {
     /// for a finding on the input.
     pub client: Option<String>,
     /// The resource, if all requests are for one resource.
-    pub resource: Option<String>,
+    pub(crate) resource: Option<String>,
     /// The request shape with the most requests, such as `list pods cluster-wide ?limit=500`.
-    pub shape: Option<String>,
+    pub(crate) shape: Option<String>,
     /// The finding in one sentence.
     pub message: String,
     /// What the server does and what that costs. Text with paragraphs, lists with `- `, and code in backticks.
-    pub why: Shared<str>,
+    pub(crate) why: Shared<str>,
     /// What to change, for this kind of client on this server, as text.
-    pub fix: String,
+    pub(crate) fix: String,
     /// The disadvantages of the fix, as text.
-    pub tradeoff: Option<String>,
+    pub(crate) tradeoff: Option<String>,
     /// Commands that show the finding, one per line: they repeat the request, show its verdict, and select its events
     /// in the log.
-    pub verify: String,
+    pub(crate) verify: String,
     /// What the next log shows after the fix, as text.
-    pub look_for: Option<String>,
+    pub(crate) look_for: Option<String>,
     /// The values of docs/rules/names.md (`stats`, or `input`) that are not zero, false or empty.
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub stats: Stats,
     /// The load of the requests; null for a finding on the input. Several findings may count the same requests.
-    pub load: Option<Load>,
+    pub(crate) load: Option<Load>,
     /// The cost of the costliest request and of all requests; null for a finding on the input.
-    pub cost: Option<Cost>,
+    pub(crate) cost: Option<Cost>,
     /// Details of the client; null for a finding on the input.
-    pub who: Option<Who>,
+    pub(crate) who: Option<Who>,
     /// The verdict on the request shape with the most requests.
-    pub path: Option<Path>,
+    pub(crate) path: Option<Path>,
     /// The permission that the requests lack, if the server returned 403; else null.
-    pub permission: Option<Permission>,
+    pub(crate) permission: Option<Permission>,
     /// Other clients that write the objects on which the client got conflicts, if the log shows them.
-    pub rivals: Vec<Rival>,
+    pub(crate) rivals: Vec<Rival>,
     /// Slow reads in etcd's own log that match the client's LISTs of the resource. Null for other findings, and
     /// without that log.
-    pub etcd_slow: Option<EtcdSlow>,
+    pub(crate) etcd_slow: Option<EtcdSlow>,
     /// The pattern of the requests over time.
-    pub pattern: Option<Box<Pattern>>,
+    pub(crate) pattern: Option<Box<Pattern>>,
     /// The costliest request, as evidence.
     pub evidence: Option<Evidence>,
     /// The next costliest requests.
-    pub more_evidence: Vec<Evidence>,
+    pub(crate) more_evidence: Vec<Evidence>,
     /// The stable identifier of the finding. It depends on the rule, the client and the request shape or resource,
     /// and not on counts.
     pub fingerprint: String,
@@ -76,7 +76,7 @@ impl Stats {
         Some(&self.0[at].1)
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &serde_json::Value)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, &serde_json::Value)> {
         self.0.iter().map(|(name, value)| (*name, value))
     }
 }
@@ -105,151 +105,151 @@ pub struct RuleRef {
 /// Details of the client that sent the requests.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Who {
+pub(crate) struct Who {
     /// A short name: `namespace/name` for a ServiceAccount.
-    pub name: String,
+    pub(crate) name: String,
     /// The program, if the finding is on all clients that run it; else null.
-    pub program: Option<Program>,
+    pub(crate) program: Option<Program>,
     /// `service-account`, `node`, `control-plane`, `user`, `anonymous` or `user-agent`.
-    pub kind: &'static str,
+    pub(crate) kind: &'static str,
     /// The ServiceAccount; null for a program, whose clients have several.
-    pub service_account: Option<ServiceAccount>,
+    pub(crate) service_account: Option<ServiceAccount>,
     /// The authenticated user, if the requests impersonate another user.
-    pub impersonated_by: Option<String>,
+    pub(crate) impersonated_by: Option<String>,
     /// The client library in the user agent.
-    pub library: &'static str,
+    pub(crate) library: &'static str,
     /// The known product of docs/products.md; null if the client is none of these.
-    pub product: Option<KnownProduct>,
+    pub(crate) product: Option<KnownProduct>,
     /// The products in user agents, each with an example of a user agent as the client sent it.
-    pub user_agents: BTreeMap<String, String>,
+    pub(crate) user_agents: BTreeMap<String, String>,
     /// The pods of the client, or of all clients of the program.
-    pub pods: Named,
+    pub(crate) pods: Named,
     /// The nodes of the client, or of all clients of the program.
-    pub nodes: Named,
+    pub(crate) nodes: Named,
     /// The receive time of the first event.
-    pub first_timestamp: Option<String>,
+    pub(crate) first_timestamp: Option<String>,
     /// The receive time of the last event.
-    pub last_timestamp: Option<String>,
+    pub(crate) last_timestamp: Option<String>,
 }
 
 /// A program that several clients run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Program {
+pub(crate) struct Program {
     /// The name of their ServiceAccounts if all have the same one, else the product of their user agents.
-    pub name: String,
+    pub(crate) name: String,
     /// The number of clients that run the program.
-    pub clients: u64,
+    pub(crate) clients: u64,
 }
 
 /// A known product. It is only a hint, because a client chooses its user agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct KnownProduct {
+pub(crate) struct KnownProduct {
     /// The name for `kubetoll products explain`.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// The product's title.
-    pub title: &'static str,
+    pub(crate) title: &'static str,
     /// `controller`, `node-agent`, `backup`, `job`, `dashboard` or `tool`.
-    pub kind: &'static str,
+    pub(crate) kind: &'static str,
     /// What identifies the product: `user-agent`, or `service-account` (its default name).
-    pub recognized_by: &'static str,
+    pub(crate) recognized_by: &'static str,
     /// The documentation of the setting with which the fix begins; null without such a setting.
-    pub source: Option<&'static str>,
+    pub(crate) source: Option<&'static str>,
 }
 
 /// A number of distinct names, with the first few.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Named {
-    pub count: u64,
+pub(crate) struct Named {
+    pub(crate) count: u64,
     /// There are more names than `count`.
-    pub more: bool,
+    pub(crate) more: bool,
     /// The first few names in byte order.
-    pub examples: Vec<String>,
+    pub(crate) examples: Vec<String>,
 }
 
 /// A permission that a client lacks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Permission {
+pub(crate) struct Permission {
     /// The verb in RBAC.
-    pub verb: &'static str,
+    pub(crate) verb: &'static str,
     /// The API group; empty for the core group. Null for a path that is not an API resource.
-    pub api_group: Option<String>,
+    pub(crate) api_group: Option<String>,
     /// The resource; null for a path that is not an API resource.
-    pub resource: Option<String>,
+    pub(crate) resource: Option<String>,
     /// The subresource; null without one.
-    pub subresource: Option<String>,
+    pub(crate) subresource: Option<String>,
     /// The path, if it is not an API resource.
-    pub non_resource_url: Option<String>,
+    pub(crate) non_resource_url: Option<String>,
     /// Some namespaces of the requests; empty for the whole cluster.
-    pub namespaces: Vec<String>,
+    pub(crate) namespaces: Vec<String>,
     /// The kind of object for the rule: `Role` or `ClusterRole`.
-    pub role: &'static str,
+    pub(crate) role: &'static str,
     /// The RBAC rule, as YAML.
-    pub rule: String,
+    pub(crate) rule: String,
     /// The command that checks whether the client has the permission.
-    pub check: String,
+    pub(crate) check: String,
 }
 
 /// Another client that writes the same objects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Rival {
+pub(crate) struct Rival {
     /// The client's identity, as in `clients[]`.
-    pub client: String,
+    pub(crate) client: String,
     /// The client's short name. If the rival is the same client, the name with the product.
-    pub name: String,
+    pub(crate) name: String,
     /// The number of objects that both clients write. A number above 64 is an estimate. The number is 0 if the
     /// clients write different subresources.
-    pub objects: u64,
+    pub(crate) objects: u64,
     /// The rival's writes to these objects. Without such objects, its writes to the resource.
-    pub writes: u64,
+    pub(crate) writes: u64,
 }
 
 /// The verdict on a request shape.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Path {
+pub(crate) struct Path {
     /// As in `shapes[]`.
-    pub served_from: &'static str,
+    pub(crate) served_from: &'static str,
     /// As in `shapes[]`.
-    pub likely: Option<&'static str>,
+    pub(crate) likely: Option<&'static str>,
     /// As in `shapes[]`.
-    pub limit: &'static str,
+    pub(crate) limit: &'static str,
     /// As in `shapes[]`.
-    pub reason: &'static str,
+    pub(crate) reason: &'static str,
     /// As in `shapes[]`.
-    pub explanation: &'static str,
+    pub(crate) explanation: &'static str,
     /// As in `shapes[]`.
-    pub certainty: &'static str,
+    pub(crate) certainty: &'static str,
     /// The Kubernetes version of the verdict.
-    pub kube_version: String,
+    pub(crate) kube_version: String,
     /// Slow requests whose measurement by the server agrees with the verdict.
-    pub agree: u64,
+    pub(crate) agree: u64,
     /// Slow requests whose measurement by the server contradicts the verdict.
-    pub contradict: u64,
+    pub(crate) contradict: u64,
 }
 
 /// One request of the log, as evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Evidence {
-    pub file: Shared<str>,
+    pub(crate) file: Shared<str>,
     /// The line in the file, from 1.
-    pub line: u64,
+    pub(crate) line: u64,
     /// The audit ID of the request.
     #[serde(rename = "auditID")]
-    pub audit_id: Box<str>,
+    pub(crate) audit_id: Box<str>,
     /// The request URI as the client sent it. The content of a continue token is removed.
-    pub uri: Box<str>,
+    pub(crate) uri: Box<str>,
     /// The receive time.
-    pub timestamp: Option<Timestamp>,
+    pub(crate) timestamp: Option<Timestamp>,
     /// The duration; null for a long-running request.
-    pub duration_micros: Option<u64>,
+    pub(crate) duration_micros: Option<u64>,
     /// The HTTP status of the response.
-    pub status: Option<u16>,
+    pub(crate) status: Option<u16>,
 }
 
 impl From<Example> for Evidence {
@@ -262,83 +262,76 @@ impl From<Example> for Evidence {
 /// The number of findings by severity.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FindingCounts {
-    pub error: u64,
-    pub warning: u64,
-    pub info: u64,
-}
-
-impl FindingCounts {
-    #[must_use]
-    pub fn all(&self) -> u64 {
-        self.error + self.warning + self.info
-    }
+    pub(crate) error: u64,
+    pub(crate) warning: u64,
+    pub(crate) info: u64,
 }
 
 /// An active rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct RuleInfo {
+pub(crate) struct RuleInfo {
     /// The id, which never changes.
-    pub id: String,
-    pub name: String,
+    pub(crate) id: String,
+    pub(crate) name: String,
     /// What the rule finds, in one line.
-    pub summary: String,
+    pub(crate) summary: String,
     /// What the server does and what that costs. Text with paragraphs, lists with `- `, and code in backticks.
-    pub why: String,
+    pub(crate) why: String,
     /// Similar requests that are by design and that the rule does not match, as text.
-    pub quiet_for: Option<String>,
+    pub(crate) quiet_for: Option<String>,
     /// Links to issues, enhancement proposals and documents.
-    pub references: Vec<String>,
+    pub(crate) references: Vec<String>,
 }
 
 /// The effect of the policy file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Policy {
+pub(crate) struct Policy {
     /// The policy file; null without one.
-    pub file: Option<String>,
+    pub(crate) file: Option<String>,
     /// Findings that a suppression hides.
-    pub suppressed: Vec<Suppressed>,
+    pub(crate) suppressed: Vec<Suppressed>,
     /// Suppressions that have expired.
-    pub expired: Vec<SuppressionInfo>,
+    pub(crate) expired: Vec<SuppressionInfo>,
     /// Suppressions that match no finding.
-    pub unmatched: Vec<SuppressionInfo>,
+    pub(crate) unmatched: Vec<SuppressionInfo>,
     /// Entries of `sources` that match no client of the log.
-    pub unmatched_sources: Vec<SourceInfo>,
+    pub(crate) unmatched_sources: Vec<SourceInfo>,
 }
 
 /// An entry of `sources` in the policy file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct SourceInfo {
+pub(crate) struct SourceInfo {
     /// The client's name as written in the policy file.
-    pub client: String,
-    pub path: String,
+    pub(crate) client: String,
+    pub(crate) path: String,
     /// The line of the entry in the policy file.
-    pub line: u64,
+    pub(crate) line: u64,
 }
 
 /// A finding that a suppression hides.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Suppressed {
-    pub rule: RuleRef,
-    pub severity: String,
-    pub client: Option<String>,
-    pub shape: Option<String>,
-    pub message: String,
-    pub reason: String,
-    pub expires: String,
-    pub fingerprint: String,
+pub(crate) struct Suppressed {
+    pub(crate) rule: RuleRef,
+    pub(crate) severity: String,
+    pub(crate) client: Option<String>,
+    pub(crate) shape: Option<String>,
+    pub(crate) message: String,
+    pub(crate) reason: String,
+    pub(crate) expires: String,
+    pub(crate) fingerprint: String,
 }
 
 /// A suppression in the policy file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct SuppressionInfo {
-    pub rule: String,
-    pub client: Option<String>,
-    pub shape: Option<String>,
-    pub reason: String,
-    pub expires: String,
+pub(crate) struct SuppressionInfo {
+    pub(crate) rule: String,
+    pub(crate) client: Option<String>,
+    pub(crate) shape: Option<String>,
+    pub(crate) reason: String,
+    pub(crate) expires: String,
     /// The line in the policy file.
-    pub line: u64,
+    pub(crate) line: u64,
 }

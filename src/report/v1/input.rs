@@ -12,13 +12,13 @@ use serde::Serialize;
 pub struct Input {
     /// The number of log files. Standard input counts as one. If a directory scan finds files that are not logs, only
     /// `unknownFiles` counts them.
-    pub files: u64,
+    pub(crate) files: u64,
     /// The size after decompression.
     pub bytes: u64,
     /// Bytes that kubetoll could not read: damaged records, and records that are too long.
-    pub unread_bytes: u64,
+    pub(crate) unread_bytes: u64,
     /// The first few locations of these bytes.
-    pub unread_at: Vec<UnreadAt>,
+    pub(crate) unread_at: Vec<UnreadAt>,
     pub lines: u64,
     /// The number of records. A record is a line or, if records span lines, a document. An envelope with several
     /// records counts once for each of them.
@@ -45,37 +45,37 @@ pub struct Input {
     pub open: u64,
     /// Requests that have a RequestReceived event and no end in the log, except open long-running requests. 0 if the
     /// log has no RequestReceived events.
-    pub unfinished: u64,
+    pub(crate) unfinished: u64,
     /// Events of unfinished requests whose client has no counted request of the same shape. They are in no shape.
     pub events_without_request: u64,
     /// The log has only RequestReceived events. Each counts as a request. Statuses, durations and rates are unknown.
-    pub received_only: bool,
+    pub(crate) received_only: bool,
     /// Records with bytes that are not UTF-8. kubetoll reads such bytes as U+FFFD.
-    pub replaced_utf8: u64,
+    pub(crate) replaced_utf8: u64,
     /// Foreign records by kind: records of other logs, and continuation lines.
     pub foreign: BTreeMap<String, u64>,
     /// Skipped records, by reason.
     pub skipped: BTreeMap<String, u64>,
     /// The first few skipped records for each reason except `blank`.
-    pub skipped_at: Vec<SkippedAt>,
+    pub(crate) skipped_at: Vec<SkippedAt>,
     /// Files that kubetoll could not read to the end.
     pub damaged: Vec<Damaged>,
     /// Files without audit events.
-    pub without_events: WithoutEvents,
+    pub(crate) without_events: WithoutEvents,
     /// Files in the given directories that kubetoll could not read.
-    pub not_read: NotRead,
+    pub(crate) not_read: NotRead,
     /// Files that are not logs or have no audit events, by file type.
-    pub unknown_files: Vec<UnknownFiles>,
+    pub(crate) unknown_files: Vec<UnknownFiles>,
     /// Files with the same bytes as another file. kubetoll reads only one of them.
-    pub copies: Vec<Copy>,
+    pub(crate) copies: Vec<Copy>,
     /// Events by input format, the outermost envelope first: `cri/audit`.
     pub formats: BTreeMap<String, u64>,
     /// Notes on what a log in these formats does not show.
-    pub notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
     /// The receive time of the first event.
-    pub first_timestamp: Option<String>,
+    pub(crate) first_timestamp: Option<String>,
     /// The receive time of the last event.
-    pub last_timestamp: Option<String>,
+    pub(crate) last_timestamp: Option<String>,
     /// The counts for each source file. Empty files are left out.
     pub sources: Vec<SourceInput>,
 }
@@ -86,12 +86,12 @@ pub struct Input {
 pub struct SourceInput {
     pub file: String,
     /// How the file separates records: `lines`, `json` or `yaml`.
-    pub framing: String,
+    pub(crate) framing: String,
     /// Events by input format, the outermost envelope first: `cri/audit`.
     pub formats: BTreeMap<String, u64>,
-    pub bytes: u64,
-    pub unread_bytes: u64,
-    pub lines: u64,
+    pub(crate) bytes: u64,
+    pub(crate) unread_bytes: u64,
+    pub(crate) lines: u64,
     pub records: u64,
     pub events: u64,
     pub access_lines: u64,
@@ -103,22 +103,22 @@ pub struct SourceInput {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SkippedAt {
-    pub reason: String,
-    pub file: String,
+    pub(crate) reason: String,
+    pub(crate) file: String,
     /// The line in the file, from 1.
-    pub line: u64,
+    pub(crate) line: u64,
 }
 
 /// A range of bytes that kubetoll could not read.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UnreadAt {
-    pub file: String,
+    pub(crate) file: String,
     /// The line on which the damaged record begins, from 1.
-    pub line: u64,
+    pub(crate) line: u64,
     /// The offset of the first byte after decompression.
-    pub offset: u64,
-    pub bytes: u64,
+    pub(crate) offset: u64,
+    pub(crate) bytes: u64,
 }
 
 /// A file that kubetoll could not read to the end.
@@ -126,39 +126,39 @@ pub struct UnreadAt {
 #[serde(rename_all = "camelCase")]
 pub struct Damaged {
     /// `truncated-stream`, `corrupt-stream`, `long-window`, `unreadable` or `shrank-while-read`.
-    pub damage: String,
-    pub file: String,
+    pub(crate) damage: String,
+    pub(crate) file: String,
     /// The last line that kubetoll read, from 1.
-    pub line: u64,
+    pub(crate) line: u64,
 }
 
 /// Files without audit events.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WithoutEvents {
-    pub count: u64,
+    pub(crate) count: u64,
     /// The first few files.
-    pub files: Vec<String>,
+    pub(crate) files: Vec<String>,
 }
 
 /// Files in the given directories that kubetoll could not read.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NotRead {
-    pub count: u64,
+    pub(crate) count: u64,
     /// The first few files.
-    pub files: Vec<NotReadFile>,
+    pub(crate) files: Vec<NotReadFile>,
 }
 
 /// A file that kubetoll could not read.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NotReadFile {
-    pub file: String,
-    pub why: String,
+    pub(crate) file: String,
+    pub(crate) why: String,
     /// The file is also in `unknownFiles`.
     #[serde(skip)]
-    pub is_known: bool,
+    pub(crate) is_known: bool,
 }
 
 /// Files of one type that have no audit events.
@@ -166,20 +166,20 @@ pub struct NotReadFile {
 #[serde(rename_all = "camelCase")]
 pub struct UnknownFiles {
     /// The number and type, such as `2 xz archives`.
-    pub what: String,
-    pub count: u64,
+    pub(crate) what: String,
+    pub(crate) count: u64,
     /// One of the files.
-    pub example: String,
+    pub(crate) example: String,
     /// The command with which kubetoll can read the files; null if there is none.
-    pub command: Option<String>,
+    pub(crate) command: Option<String>,
     /// kubetoll read the files as text. If false, it did not read them.
-    pub is_read: bool,
+    pub(crate) is_read: bool,
 }
 
 /// A file with the same bytes as another file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Copy {
-    pub file: String,
-    pub of: String,
+    pub(crate) file: String,
+    pub(crate) of: String,
 }

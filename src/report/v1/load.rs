@@ -10,13 +10,13 @@ pub struct Load {
     /// its watch cache), plus one for each write. Without an inventory, `requestMicros`: the time that the server
     /// took for requests. It excludes long-running requests and, if the log shows it, the wait in queues of API
     /// Priority and Fairness.
-    pub unit: &'static str,
+    pub(crate) unit: &'static str,
     /// The amount in this unit.
-    pub amount: u64,
+    pub(crate) amount: u64,
     /// The share of the load of all clients, from 0 to 1, with six decimals; null if the total load is 0.
-    pub share: Option<f64>,
+    pub(crate) share: Option<f64>,
     /// The accuracy of the amount, as in `cost`: `exact`, `at-most`, `mean` or `estimate`.
-    pub bound: &'static str,
+    pub(crate) bound: &'static str,
 }
 
 /// Whether a number with this bound is an estimate.

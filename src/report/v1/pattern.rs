@@ -36,9 +36,9 @@ pub struct Informers {
     /// The repeated LISTs of informers, by the end of the previous WATCH.
     pub relists: Relists,
     /// The most repeated LISTs of one informer.
-    pub most_relists: u64,
+    pub(crate) most_relists: u64,
     /// Later pages of these LISTs.
-    pub further_pages: u64,
+    pub(crate) further_pages: u64,
     /// Starts at which an instance sent the same LIST twice within a minute, both times without pagination.
     pub starts_twice: u64,
 }
@@ -47,9 +47,9 @@ pub struct Informers {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Relists {
     /// The WATCH returned 410, or ended within a second.
-    pub expired: u64,
+    pub(crate) expired: u64,
     /// The WATCH was refused with a status other than 410.
-    pub refused: u64,
+    pub(crate) refused: u64,
     /// The WATCH ended after a second or more.
     pub ended: u64,
 }
@@ -59,13 +59,13 @@ pub struct Relists {
 #[serde(rename_all = "camelCase")]
 pub struct Polling {
     /// Served reads that are not followed by a WATCH of the same collection or object.
-    pub alone: u64,
+    pub(crate) alone: u64,
     /// The part of `alone` where one instance reads one collection or object three times or more.
     pub reads: u64,
     /// The number of pollers. An instance counts once for each collection or object that it polls.
     pub pollers: u64,
     /// The median interval between reads of one poller.
-    pub median_micros: u64,
+    pub(crate) median_micros: u64,
     pub busiest: Vec<Poller>,
 }
 
@@ -73,8 +73,8 @@ pub struct Polling {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Poller {
-    pub instance: Instance,
-    pub reads: u64,
+    pub(crate) instance: Instance,
+    pub(crate) reads: u64,
     /// The median of its intervals.
     pub median_micros: u64,
     /// The interquartile range of its intervals: 0 for a fixed interval.
@@ -82,11 +82,11 @@ pub struct Poller {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Instance {
+pub(crate) struct Instance {
     /// `pod`, `node` or `address`.
-    pub by: String,
+    pub(crate) by: String,
     /// The instance's name; empty if the log has none.
-    pub name: String,
+    pub(crate) name: String,
 }
 
 /// Herds: the same LIST from many instances within seconds.
@@ -95,7 +95,7 @@ pub struct Herds {
     /// The number of herds.
     pub count: u64,
     /// The number of their LISTs.
-    pub requests: u64,
+    pub(crate) requests: u64,
     /// The 32 herds with the most instances.
     pub greatest: Vec<Herd>,
 }
@@ -104,23 +104,23 @@ pub struct Herds {
 #[serde(rename_all = "camelCase")]
 pub struct Herd {
     /// The receive time of the first LIST.
-    pub from: String,
+    pub(crate) from: String,
     /// The receive time of the last LIST.
-    pub to: String,
+    pub(crate) to: String,
     /// The number of instances.
     pub instances: u64,
     /// The number of their LISTs.
-    pub requests: u64,
+    pub(crate) requests: u64,
     /// The objects that etcd reads for all these LISTs, by the inventory; null if unknown.
-    pub etcd_objects: Option<u64>,
+    pub(crate) etcd_objects: Option<u64>,
     /// The size of these objects.
-    pub etcd_bytes: Option<u64>,
+    pub(crate) etcd_bytes: Option<u64>,
     /// The most objects that all instances can receive; null if unknown. With `receivedIsMean`, an estimate.
-    pub received_objects: Option<u64>,
+    pub(crate) received_objects: Option<u64>,
     /// The size of these objects.
-    pub received_bytes: Option<u64>,
+    pub(crate) received_bytes: Option<u64>,
     /// `receivedObjects` uses the mean over nodes or namespaces.
-    pub received_is_mean: bool,
+    pub(crate) received_is_mean: bool,
 }
 
 /// LISTs with several pages. They belong to the request shape of the second page.
@@ -133,28 +133,28 @@ pub struct Chains {
     /// The most pages of one LIST.
     pub longest_pages: u64,
     /// The longest time from the receive time of the first page to the end of the last page.
-    pub longest_micros: u64,
+    pub(crate) longest_micros: u64,
     /// LISTs with a 410 response to a page, because its revision had expired.
-    pub expired: u64,
+    pub(crate) expired: u64,
     /// LISTs that began again within a minute after a 410.
-    pub restarted: u64,
+    pub(crate) restarted: u64,
     /// Pages read at the newest revision, because the revision of the first page had expired.
-    pub inconsistent_pages: u64,
+    pub(crate) inconsistent_pages: u64,
     /// LISTs whose first page is not in the log.
-    pub without_first_page: u64,
+    pub(crate) without_first_page: u64,
 }
 
 /// The lifetimes of watches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Watches {
-    pub count: u64,
+    pub(crate) count: u64,
     /// Watches that ended.
-    pub ended: u64,
+    pub(crate) ended: u64,
     /// Served watches that ended within 65 s.
-    pub short: u64,
+    pub(crate) short: u64,
     /// The most of these watches for one collection from one instance.
-    pub most_short: u64,
+    pub(crate) most_short: u64,
     /// Watches that ran at the same time as another watch of the same collection from the same pod or node.
     pub doubled: u64,
     /// The most of these watches at the same time.
@@ -162,16 +162,16 @@ pub struct Watches {
     /// The number of pods or nodes with more than one at the same time.
     pub doubled_instances: u64,
     /// Watches with `sendInitialEvents` that were refused and followed by a LIST.
-    pub fallbacks: u64,
+    pub(crate) fallbacks: u64,
 }
 
 /// How much of the log the patterns over time cover.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct AllFollowed {
     pub lists: Followed,
-    pub watches: Followed,
+    pub(crate) watches: Followed,
     /// GETs of single objects.
-    pub objects: Followed,
+    pub(crate) objects: Followed,
 }
 
 /// The coverage of one kind of requests.
@@ -183,10 +183,10 @@ pub struct Followed {
     /// The sampling ratio: one in `oneOf` instances was followed, chosen by a hash of its name. 1 means all.
     pub one_of: u64,
     /// The number of followed requests.
-    pub requests: u64,
+    pub(crate) requests: u64,
     /// The number of requests that were not followed.
     pub left_out: u64,
     /// The limit of followed requests per instance. Only its earliest requests were followed. Null if no instance
     /// reached it.
-    pub earliest_of_each: Option<u64>,
+    pub(crate) earliest_of_each: Option<u64>,
 }

@@ -10,27 +10,27 @@ use super::Latency;
 #[serde(rename_all = "camelCase")]
 pub struct PriorityAndFairness {
     /// The name of the `PriorityLevelConfiguration`; `(other)` beyond the limit.
-    pub priority_level: String,
+    pub(crate) priority_level: String,
     /// The name of the `FlowSchema`; `(other)` beyond the limit.
-    pub flow_schema: String,
-    pub requests: u64,
+    pub(crate) flow_schema: String,
+    pub(crate) requests: u64,
     /// The sum of their seats, which is the server's estimate of their work. 0 if the log does not show it (before
     /// 1.24).
-    pub seats: u64,
-    pub max_seats: u64,
+    pub(crate) seats: u64,
+    pub(crate) max_seats: u64,
     /// The total execution time.
-    pub execution_micros: u64,
+    pub(crate) execution_micros: u64,
 }
 
 /// The number of objects in responses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Items {
     /// Requests with a known number of objects.
-    pub requests: u64,
+    pub(crate) requests: u64,
     /// The number of objects in all responses.
-    pub sum: u64,
+    pub(crate) sum: u64,
     /// The most objects in one response.
-    pub max: u64,
+    pub(crate) max: u64,
 }
 
 /// Traces of slow requests of one product for one resource.
@@ -39,19 +39,19 @@ pub struct Items {
 pub struct TraceGroup {
     /// The traced operation: `List`, `Create`, `SerializeObject` (a part of the request of another trace). `(other
     /// operations)` beyond the limit.
-    pub operation: String,
+    pub(crate) operation: String,
     /// The resource with its group, such as `deployments.apps`. For other paths, a class in parentheses. Null if the
     /// trace does not show it.
-    pub resource: Option<String>,
-    pub subresource: Option<String>,
+    pub(crate) resource: Option<String>,
+    pub(crate) subresource: Option<String>,
     /// `cluster`, `namespace` or `object`.
-    pub scope: Option<String>,
+    pub(crate) scope: Option<String>,
     /// The product in the client's user agent.
-    pub product: String,
+    pub(crate) product: String,
     /// The number of traces.
-    pub traces: u64,
+    pub(crate) traces: u64,
     /// The number of objects in the responses, if the traces show it.
-    pub items: Option<Items>,
+    pub(crate) items: Option<Items>,
     /// The durations; null if no trace shows one.
-    pub latency: Option<Latency>,
+    pub(crate) latency: Option<Latency>,
 }

@@ -76,10 +76,10 @@ impl Serialize for Minute {
 #[serde(rename_all = "camelCase")]
 pub struct Peak {
     /// The start of the minute, as in the points of `timelines[]`. Of several such minutes, the first.
-    pub at: String,
+    pub(crate) at: String,
     /// The width of the widest timeline with such requests, in minutes. If it is more than 1, the minute has the mean
     /// of that window.
-    pub window_minutes: u64,
+    pub(crate) window_minutes: u64,
     /// All requests that began in the minute. If `windowMinutes` is more than 1, the sum of the clients' rounded
     /// means.
     pub requests: u64,
@@ -92,16 +92,17 @@ pub struct Peak {
 #[serde(rename_all = "camelCase")]
 pub struct PeakClient {
     /// As in `clients[]`.
-    pub identity: String,
+    pub(crate) identity: String,
     /// As in `clients[]`.
-    pub kind: String,
+    pub(crate) kind: String,
     /// As in `clients[]`.
-    pub impersonated_by: Option<String>,
+    pub(crate) impersonated_by: Option<String>,
     pub requests: u64,
 }
 
 /// A minute since 1970 in RFC 3339.
-pub(crate) fn minute(minute: u32) -> String {
+#[must_use]
+pub fn minute(minute: u32) -> String {
     timestamp::format_minute(i64::from(minute) * 60_000_000)
 }
 
