@@ -167,13 +167,13 @@ pub const CLIENT: &[Variable<RowGetter>] = &[
     Variable {
         name: "job",
         kind: Bool,
-        doc: "It runs once and ends. Examples are `kubectl`, `helm`, `terraform`, and the backup tools and jobs in docs/products.md. Also pods with names of a CronJob, and instances that start one after another and end after a bounded time. A WATCH does not help such a client.",
+        doc: "The client runs once and ends. Examples are `kubectl`, `helm`, `terraform`, and the backup tools and jobs in docs/products.md. Pods with names of a CronJob count too, and so do instances that start one after another and end after a bounded time. A WATCH does not help such a client.",
         get: |row| VariableValue::Bool(row.client.job(row.product) >= Job::Likely),
     },
     Variable {
         name: "viewer",
         kind: Bool,
-        doc: "It shows objects to people: a dashboard, K9s, Lens, a browser. Its users cannot change its code.",
+        doc: "The client shows objects to people: a dashboard, K9s, Lens, a browser. Its users cannot change its code.",
         get: |row| VariableValue::Bool(is_viewer(row)),
     },
     Variable {
@@ -203,13 +203,13 @@ pub const CLIENT: &[Variable<RowGetter>] = &[
     Variable {
         name: "nodes",
         kind: Int,
-        doc: "Distinct nodes that it was seen on. For kubelets, the nodes themselves.",
+        doc: "Distinct nodes that the client ran on. For kubelets, the nodes themselves.",
         get: |row| VariableValue::count(row.client.nodes.count().0),
     },
     Variable {
         name: "namespaces",
         kind: Int,
-        doc: "Distinct namespaces that its requests name. Leases do not count. In a ServiceAccount's own namespace, GETs, ConfigMaps, Secrets, Events, Endpoints and EndpointSlices do not count either. They do not show where the client works.",
+        doc: "Distinct namespaces that the client's requests name. Requests for Leases do not count. In a ServiceAccount's own namespace, GETs do not count either, nor requests for ConfigMaps, Secrets, Events, Endpoints and EndpointSlices. Such requests do not show where the client works.",
         get: |row| VariableValue::count(row.client.namespaces.count().0),
     },
 ];
@@ -244,7 +244,7 @@ pub const REQUEST: &[Variable<RowGetter>] = &[
     Variable {
         name: "allNamespaces",
         kind: Bool,
-        doc: "A collection of a namespaced resource, across all namespaces. A custom resource is known to be namespaced if the log has a request for it in a namespace.",
+        doc: "The request is for a collection of a namespaced resource, across all namespaces. kubetoll knows that a custom resource is namespaced if the log has a request for it in a namespace.",
         get: |row| VariableValue::Bool(row.is_across_namespaces()),
     },
     Variable {
@@ -263,7 +263,7 @@ pub const REQUEST: &[Variable<RowGetter>] = &[
     Variable {
         name: "fromEtcd",
         kind: Bool,
-        doc: "Read from etcd; for `depends`, in most cases.",
+        doc: "The server reads the request from etcd. With `depends`, it does so in most cases.",
         get: |row| VariableValue::Bool(row.key.is_from_etcd()),
     },
     Variable {
@@ -275,7 +275,7 @@ pub const REQUEST: &[Variable<RowGetter>] = &[
     Variable {
         name: "pageSize",
         kind: Int,
-        doc: "The requested limit. A size that few clients use is rounded up to the next usual one. 0 for none.",
+        doc: "The requested limit. A size that few clients use is rounded up to the next usual one. 0 without a limit.",
         get: |row| {
             VariableValue::Int(match row.request().map(|request| request.options.limit) {
                 Some(Limit::Page(PageSize::Exactly(size) | PageSize::UpTo(size))) => i64::from(size),
@@ -332,7 +332,7 @@ pub const REQUEST: &[Variable<RowGetter>] = &[
     Variable {
         name: "labelSelector",
         kind: Bool,
-        doc: "It has a label selector.",
+        doc: "The request has a label selector.",
         get: |row| {
             VariableValue::Bool(
                 row.request().is_some_and(|request| request.options.label_selector != Selector::Everything),
@@ -356,7 +356,7 @@ pub const REQUEST: &[Variable<RowGetter>] = &[
     Variable {
         name: "selectsNode",
         kind: Bool,
-        doc: "It requests the pods of one node (`spec.nodeName` in the field selector). The watch cache has an index for this, etcd has none.",
+        doc: "The request is for the pods of one node (`spec.nodeName` in the field selector). The watch cache has an index for this, and etcd has none.",
         get: |row| VariableValue::Bool(row.selects_node()),
     },
     Variable {
@@ -375,7 +375,7 @@ pub const REQUEST: &[Variable<RowGetter>] = &[
     Variable {
         name: "sendInitialEvents",
         kind: Bool,
-        doc: "It sets `sendInitialEvents=true`.",
+        doc: "The request has `sendInitialEvents=true`.",
         get: |row| {
             VariableValue::Bool(
                 row.request().is_some_and(|request| request.options.send_initial_events == Some(true)),
@@ -385,7 +385,7 @@ pub const REQUEST: &[Variable<RowGetter>] = &[
     Variable {
         name: "dryRun",
         kind: Bool,
-        doc: "A write with `dryRun=All`: the server checks it but does not store it.",
+        doc: "The request is a write with `dryRun=All`: the server checks it but does not store it.",
         get: |row| VariableValue::Bool(row.request().is_some_and(|request| request.options.dry_run)),
     },
     Variable {
@@ -397,7 +397,7 @@ pub const REQUEST: &[Variable<RowGetter>] = &[
     Variable {
         name: "rejected",
         kind: Int,
-        doc: "The status with which the server rejects it because of its parameters or path, or 0.",
+        doc: "The status with which the server rejects the request because of its parameters or path, or 0.",
         get: |row| VariableValue::Int(i64::from(row.key.rejected.unwrap_or(0))),
     },
     Variable {
@@ -415,7 +415,7 @@ pub const REQUEST: &[Variable<RowGetter>] = &[
     Variable {
         name: "longRunning",
         kind: Bool,
-        doc: "A watch, a log, or a connection. Its duration is a lifetime, not a cost.",
+        doc: "The request is a watch, a log, or a connection. Its duration is a lifetime, not a cost.",
         get: |row| VariableValue::Bool(row.shape_summary.long_running),
     },
 ];

@@ -213,25 +213,25 @@ pub(crate) const INPUT: &[Variable<InputGetter>] = &[
     Variable {
         name: "etcdWriteMinutes",
         kind: Int,
-        doc: "Minutes with at least one such write.",
+        doc: "Minutes with at least one write that `input.etcdWritesPerMinute` counts.",
         get: |input| VariableValue::count(input.etcd_writes.minutes),
     },
     Variable {
         name: "topWriterPercent",
         kind: Int,
-        doc: "Percent of these writes that the client with the most sends.",
+        doc: "The busiest writer's share of the writes that `input.etcdWritesPerMinute` counts, in percent.",
         get: |input| VariableValue::count(input.etcd_writes.top_percent),
     },
     Variable {
         name: "topWriters",
         kind: Text,
-        doc: "The three clients with the most of these writes, each with its percent.",
+        doc: "The three clients that send the most of these writes, each with its share in percent.",
         get: |input| VariableValue::Text(input.etcd_writes.top.as_str().into()),
     },
     Variable {
         name: "nodes",
         kind: Int,
-        doc: "Nodes of the cluster: those in the inventory, or the highest number that one client was seen on.",
+        doc: "Nodes of the cluster: those in the inventory, or the highest number of nodes of one client.",
         get: |input| VariableValue::count(input.nodes),
     },
     Variable {
@@ -291,7 +291,7 @@ pub(crate) const INPUT: &[Variable<InputGetter>] = &[
     Variable {
         name: "totalsByVersion",
         kind: Text,
-        doc: "The totals for each range of these versions: `1.30: 1,595 LISTs from etcd; 1.31 to 1.33: 125`. Empty if they are equal.",
+        doc: "The totals for each range of these versions: `1.30: 1,595 LISTs from etcd; 1.31 to 1.33: 125`. Empty if all ranges have the same totals.",
         get: |input| VariableValue::Text(input.version.totals.join("; ").into()),
     },
     Variable {

@@ -76,7 +76,7 @@ macro_rules! counts {
 
 /// Variables whose values are counts.
 pub(super) const COUNTS: &[Variable<GroupGetter>] = counts! {
-    "instances", "Instances (pods, else nodes, else addresses) that sent the requests; the highest number of one shape.",
+    "instances", "Instances (pods, else nodes, else addresses) that sent the requests. If the group has several shapes, the number of the shape with the most instances.",
         |pattern| pattern.instances;
     "starts", "LISTs with which an informer started: a WATCH of the same collection followed.",
         |pattern| pattern.informers.starts;
@@ -100,13 +100,13 @@ pub(super) const COUNTS: &[Variable<GroupGetter>] = counts! {
         |pattern| pattern.polling.reads;
     "pollers", "Instances that poll; an instance counts once for each collection or object that it polls.",
         |pattern| pattern.polling.pollers;
-    "pollInstances", "Instances that poll, each counted once; the highest number of one shape.",
+    "pollInstances", "Instances that poll, each counted once. If the group has several shapes, the number of the shape with the most such instances.",
         |pattern| pattern.polling.instances;
     "pollTargets", "The most collections or objects that one instance polls.",
         |pattern| pattern.polling.most_targets;
     "mostPolls", "The most polls of one collection or object by one instance.",
         |pattern| pattern.polling.busiest.first().map_or(0, |busiest| busiest.reads);
-    "herds", "How often ten instances or more sent the same LIST within seconds, at least four times as many as in a normal second.",
+    "herds", "The number of herds. In a herd, ten instances or more send the same LIST within seconds. These are at least four times as many as in a normal second.",
         |pattern| pattern.herds.count;
     "herdRequests", "LISTs of all herds.",
         |pattern| pattern.herds.requests;
@@ -120,9 +120,9 @@ pub(super) const COUNTS: &[Variable<GroupGetter>] = counts! {
         |pattern| greatest_cost(pattern).received_bytes.unwrap_or(0);
     "chains", "Paginated LISTs: those with a request for a further page.",
         |pattern| pattern.chains.count;
-    "chainPages", "Pages of these LISTs.",
+    "chainPages", "Pages of the LISTs in `chains`.",
         |pattern| pattern.chains.pages;
-    "longestChain", "Pages of the longest of these LISTs.",
+    "longestChain", "Pages of the longest LIST in `chains`.",
         |pattern| pattern.chains.longest;
     "chainsExpired", "Part of `chains`: those with a page that got status 410, because its revision had expired.",
         |pattern| pattern.chains.expired;
@@ -134,27 +134,27 @@ pub(super) const COUNTS: &[Variable<GroupGetter>] = counts! {
         |pattern| pattern.watching.ended;
     "shortWatches", "WATCHes that were served and ended within 65 s. Many are cut after a minute.",
         |pattern| pattern.watching.short;
-    "mostShortWatches", "The most such WATCHes of one collection by one instance.",
+    "mostShortWatches", "The most WATCHes in `shortWatches` of one collection by one instance.",
         |pattern| pattern.watching.most_short;
-    "mostShortInAnHour", "The most such WATCHes of one collection by one instance within 60 minutes.",
+    "mostShortInAnHour", "The most WATCHes in `shortWatches` of one collection by one instance within 60 minutes.",
         |pattern| pattern.watching.most_short_in_an_hour;
     "doubledWatches", "WATCHes that ran for 30 s or more in parallel with another WATCH of the same pod or node. Both have the same collection and selectors.",
         |pattern| pattern.watching.beside;
-    "mostAtOnce", "The most such WATCHes in parallel; 0 if there were none.",
+    "mostAtOnce", "The most WATCHes of `doubledWatches` that ran in parallel; 0 if there were none.",
         |pattern| pattern.watching.most_at_once;
-    "doubledInstances", "Pods or nodes that had more than one such WATCH in parallel.",
+    "doubledInstances", "Pods or nodes that had WATCHes of `doubledWatches` in parallel.",
         |pattern| pattern.watching.doubled_instances;
     "mostOpenWatches", "The most WATCHes of any collection that one instance had open at the same time.",
         |pattern| pattern.restarts.most_open;
     "mostStarts", "The most times that one instance started within 60 minutes: its informers started together, after some seconds without a WATCH.",
         |pattern| pattern.restarts.most_starts;
-    "mostUnendedStarts", "As `mostStarts`, assuming that WATCHes without an end in the log ended before the next start.",
+    "mostUnendedStarts", "The same as `mostStarts`, but assumes that WATCHes without an end in the log ended before the next start.",
         |pattern| pattern.restarts.most_unended_starts;
-    "startInformers", "The most informers that such a start begins.",
+    "startInformers", "The most informers that one of these starts begins.",
         |pattern| pattern.restarts.informers;
     "restartedInstances", "Instances that started three times or more within 60 minutes.",
         |pattern| pattern.restarts.instances;
-    "replacedPods", "The most pods of one ReplicaSet that started one after another: eight or more, and five for each that ran at the same time. 0 if there are none.",
+    "replacedPods", "The most pods of one ReplicaSet that started one after another. They count only if there are eight or more, and at least five for each pod that ran at the same time. Otherwise 0.",
         |pattern| pattern.restarts.replaced_pods;
     "fallbacks", "WATCHes with sendInitialEvents that were refused, followed by a LIST of the same collection.",
         |pattern| pattern.watching.fallbacks;
@@ -165,7 +165,7 @@ pub(super) const TIMES: &[Variable<GroupGetter>] = &[
     Variable {
         name: "pollSeconds",
         kind: Double,
-        doc: "The median of the pollers' own median intervals, in seconds. With more than five pollers, up to 12.5 % too long.",
+        doc: "The median of the pollers' own median intervals, in seconds. With more than five pollers, it may be up to 12.5 % too long.",
         get: |group| seconds(median(group, |poller| poller.median, |polling| &polling.medians)),
     },
     Variable {
@@ -177,7 +177,7 @@ pub(super) const TIMES: &[Variable<GroupGetter>] = &[
     Variable {
         name: "pollSpread",
         kind: Int,
-        doc: "The interquartile range of a poller's intervals, in percent of its median: 0 for a clock. The median over all pollers.",
+        doc: "The interquartile range of a poller's intervals, in percent of their median: 0 for perfectly regular polls. With several pollers, the median of these ranges.",
         get: |group| VariableValue::count(median(group, spread, |polling| &polling.spreads)),
     },
     Variable {

@@ -64,13 +64,13 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
     Variable {
         name: "shareOfRequests",
         kind: Double,
-        doc: "Percent of all requests in the log.",
+        doc: "The group's share of all requests in the log, in percent.",
         get: |group| percent(group.requests(), group.totals.requests),
     },
     Variable {
         name: "shareOfEtcdReads",
         kind: Double,
-        doc: "Percent of all LISTs and GETs from etcd in the log.",
+        doc: "The group's share of all LISTs and GETs from etcd in the log, in percent.",
         get: |group| {
             let reads = group.rows.iter().filter(|facts| facts.key.reads_etcd());
             percent(reads.map(|facts| group.totals.judged.requests(facts.row)).sum(), group.totals.etcd_reads)
@@ -119,7 +119,7 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
     Variable {
         name: "busiestTarget",
         kind: Int,
-        doc: "Requests for the target with the most. Above 64 targets, an estimate that finds a target only if it has far more requests than others.",
+        doc: "Requests for the target that has the most requests. Above 64 targets, this is an estimate. It finds a target only if the target has far more requests than others.",
         get: |group| VariableValue::count(group.targets().busiest()),
     },
     Variable {
@@ -259,7 +259,7 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
     Variable {
         name: "hasInventory",
         kind: Bool,
-        doc: "`--inventory` was given. Then the following six estimate the cost of requests for the resources that it has.",
+        doc: "`--inventory` was given. Then the following six numbers estimate the cost of requests for the resources in the inventory.",
         get: |group| VariableValue::Bool(group.rows.iter().any(|facts| facts.cost.is_some())),
     },
     Variable {

@@ -66,9 +66,9 @@ pub fn index(rules: &RuleSet) -> String {
 /// Renders the list of all variables that conditions may use.
 #[must_use]
 pub fn names() -> String {
-    let mut page = "# Names in rules\n\nWrite a name as it is in conditions, and in braces in texts: \
-                    `{{ stats.requests }}`. Each always has a value: a missing text is empty, a missing number is \
-                    0. [README.md](README.md) shows how to write a rule.\n"
+    let mut page = "# Names in rules\n\nIn conditions, write a name as it is. In texts, write it in braces: \
+                    `{{ stats.requests }}`. A name always has a value: a missing text is empty, and a missing number \
+                    is 0. [README.md](README.md) shows how to write a rule.\n"
         .to_owned();
     for root in Root::ALL {
         write!(page, "\n## {}\n\n{}\n", root.as_str(), root.doc()).expect("a String");

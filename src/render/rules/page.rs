@@ -158,10 +158,10 @@ fn link(reference: &str) -> Link {
 
 /// Describes how to suppress a rule's findings.
 fn silence(rule: &Rule) -> Vec<PagePart> {
-    let (whom, client) = if rule.group_by.input {
-        ("To accept it until a day", "")
+    let (what, client) = if rule.group_by.input {
+        ("this finding", "")
     } else {
-        ("To accept what one client does until a day", "    client: namespace/name\n")
+        ("this finding for one client", "    client: namespace/name\n")
     };
     let suppression = format!(
         "suppressions:\n  - rule: {}\n{client}    reason: why it is accepted\n    expires: 2027-03-31",
@@ -169,9 +169,11 @@ fn silence(rule: &Rule) -> Vec<PagePart> {
     );
     vec![
         PagePart::Heading("Silence it"),
-        PagePart::Prose(format!("{whom}, in `kubetoll.yaml` (docs/policy.md):")),
+        PagePart::Prose(format!(
+            "To accept {what} until a date that you choose, add this to `kubetoll.yaml` (docs/policy.md):"
+        )),
         PagePart::Code("yaml", suppression),
-        PagePart::Prose("For one run:".to_owned()),
+        PagePart::Prose("To skip this rule in one scan:".to_owned()),
         PagePart::Code("sh", format!("kubetoll scan audit.log --ignore {}", rule.name)),
     ]
 }

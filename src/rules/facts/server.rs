@@ -15,13 +15,13 @@ pub const SERVER: &[Variable<RowGetter>] = &[
     Variable {
         name: "minor",
         kind: Int,
-        doc: "Its minor version: 36.",
+        doc: "The minor version in `server.version`: 36.",
         get: |row| VariableValue::Int(i64::from(row.key.kube_version.minor)),
     },
     Variable {
         name: "patch",
         kind: Int,
-        doc: "Its patch level: 2. 0 if it is not known.",
+        doc: "The patch level in `server.version`: 2. 0 if it is not known.",
         get: |row| VariableValue::Int(i64::from(row.key.kube_version.patch.unwrap_or(0))),
     },
     Variable {
