@@ -134,7 +134,7 @@ impl FromStr for InputFormat {
         envelopes
             .filter(|envelopes| envelopes.len() <= Layers::MAX)
             .map(|envelopes| Self(envelopes.into_iter().fold(Layers::default(), Layers::with)))
-            .ok_or_else(|| format!("no such form; known are {}", names()))
+            .ok_or_else(|| format!("not an input format; use one of: {}", names()))
     }
 }
 

@@ -25,7 +25,7 @@ pub enum BadFilter {
     Timestamp(String),
     #[error("'{0}' contains an empty name, which matches nothing; write a name, or omit the filter")]
     Empty(String),
-    #[error("'{0}' is not a verb; known are {known}", known = Verb::ALL.map(Verb::as_str).join(", "))]
+    #[error("'{0}' is not a verb; use one of: {known}", known = Verb::ALL.map(Verb::as_str).join(", "))]
     Verb(String),
     #[error("the names '{0}' exclude each other; no request can pass")]
     Contradiction(String),
