@@ -45,9 +45,9 @@ pub struct Product {
     /// An example of the product's user agent. Required if `userAgents` is not empty.
     #[serde(default)]
     pub(crate) example: Option<String>,
-    /// The place that confirms the user agent or the ServiceAccount. It is the source code that sets the user agent,
-    /// the file that names the program (client-go sends the program's name by default), or an issue as
-    /// `owner/repository#number`.
+    /// The evidence for the user agent or the ServiceAccount. It is the source code that sets the user agent, or an
+    /// issue as `owner/repository#number`. It can also be the file that names the program, because client-go sends
+    /// the program's name by default.
     #[serde(default)]
     pub(crate) seen_in: Option<String>,
     /// The product's settings that fix findings.
@@ -67,7 +67,7 @@ pub(crate) struct Fix {
     pub(crate) source: String,
 }
 
-/// The kind of a product.
+/// How a product runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Kind {
@@ -99,7 +99,7 @@ impl Kind {
         }
     }
 
-    /// Whether the product runs once and ends. Then a WATCH does not help it.
+    /// Whether each run of the product ends, as for a backup. A WATCH does not help such a product.
     #[must_use]
     pub(crate) fn is_job(self) -> bool {
         matches!(self, Self::Backup | Self::Job)
@@ -247,7 +247,7 @@ mod tests {
         }
     }
 
-    /// Whether the text is a URL or an issue.
+    /// Whether the text is a URL, or an issue as `owner/repository#number`.
     fn is_source(text: &str) -> bool {
         let is_issue = text.rsplit_once('#').is_some_and(|(repository, number)| {
             repository.split('/').count() == 2 && number.bytes().all(|byte| byte.is_ascii_digit())

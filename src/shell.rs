@@ -36,7 +36,7 @@ pub(crate) fn option(name: &str, value: &str) -> String {
     format!("--{name}{separator}{}", quoted(value))
 }
 
-/// Formats a file name as a command-line argument. A name that looks like an option does not act as one.
+/// Formats a file name as a command-line argument. Puts `./` before a name that looks like an option.
 #[must_use]
 pub(crate) fn operand(file: &str) -> String {
     if file.starts_with('-') && file != "-" { quoted(&format!("./{file}")) } else { quoted(file) }

@@ -12,9 +12,12 @@ use crate::k8s::{Mark, Verb};
 const METHODS: [&str; 8] = ["POST", "PUT", "HEAD", "OPTIONS", "APPLY", "CONNECT", "WATCHLIST", "TRACE"];
 
 impl Anonymizer {
-    /// Anonymizes a line of an access log. Returns a line without a line feed; `None` if the line has no time. `text`
-    /// is the original without envelopes. The result is in a new CRI envelope with the time, because klog's header has
-    /// no year.
+    /// Anonymizes a line of an access log. `text` is the line without envelopes such as CRI's.
+    ///
+    /// `logged_at` is the line's time, in microseconds since 1970. With it, the result starts with a new CRI envelope
+    /// that has this time: klog's header has no year. Without it, the klog header of `text` stays.
+    ///
+    /// Returns one line without a line feed; `None` if the line has no time.
     #[must_use]
     pub(crate) fn access_line(
         &self,
@@ -117,7 +120,7 @@ mod tests {
     use crate::decode::{Decoder, Outcome, SourceFacts};
     use crate::input::{Record, RecordKind};
 
-    /// Parses an access line and passes it to `with`, with its text and its time.
+    /// Parses an access line. Returns what `with` returns for the parsed line, its text and its time.
     fn read<T>(text: &str, mut with: impl FnMut(&AccessLine<'_>, &str, Option<i64>) -> T) -> Vec<T> {
         let record = Record { bytes: text.as_bytes(), offset: 0, line: 1, kind: RecordKind::Line };
         let facts = SourceFacts { year: Some(2026), ..SourceFacts::default() };

@@ -1,4 +1,4 @@
-//! The secret key and the public names of a run.
+//! The anonymizer: a secret key, and the configured names that stay readable.
 
 use std::collections::BTreeSet;
 

@@ -12,7 +12,7 @@ use crate::k8s::{Event, Verb, go_duration, timestamp};
 /// The `extra` entry that distinguishes the instances of a ServiceAccount.
 const POD_NAME: &str = "authentication.kubernetes.io/pod-name";
 const NODE_NAME: &str = "authentication.kubernetes.io/node-name";
-/// Key prefix of the server's own latency measurements.
+/// The prefix of annotation keys under which the server logs its latency measurements.
 const LATENCY: &str = "apiserver.latency.k8s.io/";
 
 /// An event with the apiserver's field order.
@@ -91,7 +91,7 @@ impl Anonymizer {
     }
 }
 
-/// Converts an event that was decoded from another format to the API's JSON.
+/// Converts an event to the JSON of the audit API. Used for events that were logged in another format.
 #[must_use]
 pub(crate) fn to_json(event: &Event<'_>) -> String {
     EventJson::from_event(event).to_json()
@@ -215,7 +215,7 @@ fn is_time(text: &str) -> bool {
     timestamp::parse_micros(text).is_some()
 }
 
-/// Whether an annotation is the server's own, and its value contains no name of the cluster.
+/// Whether the server writes this annotation, and its value contains no name from the cluster.
 fn is_allowed_annotation(key: &str, value: &str) -> bool {
     let is_release = |text: &str| {
         let parts = text.split_once('.');

@@ -1,4 +1,4 @@
-//! Pseudonyms: keyed hashes of names, in the alphabet of the replaced name.
+//! Pseudonyms: keyed hashes of names. Each is valid in the place of the name.
 
 use std::hash::Hasher;
 
@@ -50,7 +50,7 @@ impl Anonymizer {
         format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
     }
 
-    /// Returns four groups of an IPv6 address.
+    /// Returns the hash of a text as four 16-bit groups of an IPv6 address.
     pub(super) fn groups(&self, text: &str) -> [u16; 4] {
         let hash = self.hash(2, text);
         [0, 16, 32, 48].map(|shift| (hash >> shift & 0xffff) as u16)
@@ -79,8 +79,8 @@ impl Anonymizer {
 
     /// Replaces an ordinal of one to four digits in a pod's name. Different ordinals of a workload stay different.
     pub(super) fn ordinal(&self, before: &str, text: &str) -> String {
-        // All texts of one to four digits are numbered. For each length: the number of the first text with this
-        // length.
+        // Each text of one to four digits has a number: `0` has 0, `00` has 10, `000` has 110. `STARTS[length - 1]`
+        // is the first number of a length.
         const STARTS: [u32; 5] = [0, 10, 110, 1_110, 11_110];
         let of = |text: &str| Some(STARTS[..4].get(text.len().checked_sub(1)?)? + text.parse::<u32>().ok()?);
         let Some(mut number) = of(text) else { return self.word(text) };

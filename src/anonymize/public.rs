@@ -95,7 +95,7 @@ const GROUPS: &[&str] = &[
     "snapshot.storage.k8s.io",
 ];
 
-/// Resources of the API groups that are kept.
+/// Public resource names: those of the built-in API groups and of [`GROUPS`].
 const RESOURCES: &[&str] = &[
     "apiservices",
     "bindings",
@@ -195,7 +195,7 @@ const SUBRESOURCES: &[&str] = &[
     "token",
 ];
 
-/// Segments of the server's own paths.
+/// Segments of the server's non-resource paths, such as `api` and `version`.
 const PATH: &[&str] = &[
     ".well-known",
     "api",
@@ -228,7 +228,7 @@ const PATH: &[&str] = &[
     "version",
 ];
 
-/// Field values from a fixed list, such as an object's phase.
+/// Field selector values from the API's fixed lists, such as a pod's phase. They stay, because they are not names.
 const FIELD_VALUES: &[&str] = &[
     "DaemonSet",
     "Deployment",
@@ -256,7 +256,7 @@ const FIELD_VALUES: &[&str] = &[
     "true",
 ];
 
-/// Names and wildcard patterns of products' ServiceAccounts.
+/// The namespaces and names in the ServiceAccount patterns of products: first those without `*`, then those with `*`.
 static PRODUCTS: LazyLock<(BTreeSet<&'static str>, Vec<&'static str>)> = LazyLock::new(|| {
     let patterns = products::all().iter().flat_map(|product| &product.service_accounts);
     let parts = patterns.flat_map(|pattern| pattern.split('/'));
@@ -330,7 +330,7 @@ pub(super) fn is_field_value(value: &str) -> bool {
     FIELD_VALUES.contains(&value)
 }
 
-/// Whether a product's user agents contain a word.
+/// Whether a user agent pattern of a known product contains this word.
 pub(super) fn is_in_product(word: &str) -> bool {
     static WORDS: LazyLock<BTreeSet<&'static str>> = LazyLock::new(|| {
         let patterns = products::all().iter().flat_map(|product| &product.user_agents);

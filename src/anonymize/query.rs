@@ -1,4 +1,6 @@
-//! Anonymizes queries. Keys that the server knows stay, with equivalent values; all other keys become pseudonyms.
+//! Anonymizes queries. Keys that the server knows, and misspelled list options, stay; all other keys become
+//! pseudonyms. Words of the API stay as values, and so do numbers and durations if the key takes them. Selectors keep
+//! their structure. All other values become pseudonyms.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -7,7 +9,8 @@ use super::Anonymizer;
 use crate::k8s::list_options::{is_known_key, similar_list_option};
 use crate::k8s::{ContinueToken, go_duration, go_url};
 
-/// The API's keys for requests that are not reads.
+/// Keys that the API defines for subresources such as `log` and `exec`, and for patches (`force`). List options are
+/// elsewhere.
 const OTHER_KEYS: [&str; 18] = [
     "command",
     "container",

@@ -41,7 +41,8 @@ impl Anonymizer {
         if label_selector_is_valid(&out) { out } else { self.word(text) }
     }
 
-    /// Anonymizes a field selector. The result has the same kinds of fields.
+    /// Anonymizes a field selector. Field names that the server supports stay. Values become pseudonyms, unless the
+    /// API defines them.
     pub(super) fn field_selector(&self, text: &str, group: &str, resource: &str) -> String {
         if text.is_empty() {
             return String::new();
@@ -57,7 +58,8 @@ impl Anonymizer {
                     let is_pod = term.label == "metadata.name" && group.is_empty() && resource == "pods";
                     format!("{label}={}", self.field_value(value, is_pod))
                 }
-                // The value is unknown here. Hash the whole selector, so that different selectors stay different.
+                // A term with `!=` has no parsed value. Hash the whole selector instead, so that different selectors
+                // stay different.
                 None => format!("{label}!={}", self.word(&format!("{at} {text}"))),
             }
         };

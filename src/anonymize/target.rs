@@ -99,7 +99,8 @@ mod tests {
         Some(format!("{shape:?}"))
     }
 
-    /// Returns the request shape without the names of custom resources.
+    /// Returns the verb and the options of a target. Omits the resource, because a custom resource becomes a
+    /// pseudonym.
     fn shape(target: &str) -> Option<String> {
         let parsed = ParsedTarget::parse(target)?;
         let shape = RequestShape::new(Method::Get, &parsed.path, &parsed.options);

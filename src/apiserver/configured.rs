@@ -1,4 +1,5 @@
-//! Resources and groups in the server's configuration. Verdicts depend on these names, and on the names in the model.
+//! Resources and groups in the server's configuration. A verdict depends on whether the configuration or the model
+//! names the resource.
 
 use std::collections::HashSet;
 

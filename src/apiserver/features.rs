@@ -114,8 +114,8 @@ impl Gate {
 }
 
 impl Gate {
-    /// Returns the stage of the gate in `version`. `None` if the gate is GA, deprecated or absent. No alpha or beta
-    /// gate of the model is locked.
+    /// Returns the stage of the gate in `version`. `None` if the gate is GA, deprecated or absent. A locked gate also
+    /// returns `None`: in the model, each locked gate is GA or deprecated.
     fn stage(self, version: KubeVersion) -> Option<GateStage> {
         if !matches!(self.state(version), GateState::Default(_)) {
             return None;

@@ -153,13 +153,15 @@ fn delete_collection(server: &Server, cached: bool, options: &Options) -> Verdic
     Verdict::plain(ServedFrom::Write, reason).with_limit(limit)
 }
 
-/// Returns what a verdict depends on, over all releases in the model.
+/// Returns whether a verdict depends on the version or on the configuration. Compares the verdicts of all releases in
+/// the model.
 #[must_use]
 pub fn certainty(server: &Server, shape: &RequestShape<&str>, status: Option<u16>) -> Certainty {
     certainty_within(&Releases::modeled(), server, shape, status)
 }
 
-/// Returns what a verdict depends on, over the releases in `set`.
+/// Returns whether a verdict depends on the version or on the configuration. Compares the verdicts of the releases in
+/// `set`.
 #[must_use]
 pub(crate) fn certainty_within(
     set: &Releases,
@@ -259,8 +261,8 @@ pub fn across_versions(server: &Server, shape: &RequestShape<&str>) -> Vec<Versi
     across_versions_with(server, shape, |_, _| ()).into_iter().map(|(range, ())| range).collect()
 }
 
-/// Like [`across_versions`], but also computes a detail for each range. Releases with different details are in
-/// different ranges.
+/// Like [`across_versions`], but each range also has a value that `detail` computes. A new range begins where the
+/// verdict or this value changes.
 #[must_use]
 pub(crate) fn across_versions_with<T: PartialEq>(
     server: &Server,

@@ -174,9 +174,10 @@ fn consistent(server: &Server, from_cache: Reason) -> Verdict {
 
 /// Returns the verdict on a LIST at an exact revision. A snapshot can serve a prefix, but not a single key.
 ///
-/// If etcd does not support progress requests, the first page is read from etcd. So its token has etcd's revision.
-/// That revision is newer than the cache's, except on busy resources. So the next page is probably read from etcd,
-/// too. Measured on 1.34 and 1.36 with etcd 3.4.
+/// If etcd does not support progress requests, the server reads the first page from etcd. So the continue token
+/// contains etcd's revision. Except on busy resources, the watch cache has not reached that revision when the next
+/// page is requested. So the server probably reads the next page from etcd, too. Measured on 1.34 and 1.36 with etcd
+/// 3.4.
 ///
 /// Source: `pkg/storage/cacher/cacher.go:shouldDelegateExactRV`.
 fn exact(server: &Server, options: &Options, from_etcd: Reason, snapshot: Reason) -> Verdict {

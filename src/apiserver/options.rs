@@ -169,8 +169,8 @@ pub(crate) enum Single {
     /// The request reads a prefix.
     #[default]
     No,
-    /// The request reads one key. The selector has `metadata.name`, and nothing else of the key is missing: the path
-    /// has a namespace, or the resource is cluster-scoped.
+    /// The request reads one key. The selector has `metadata.name`. The rest of the key is known: the path has a
+    /// namespace, or the resource is cluster-scoped.
     Key,
     /// The request reads one key since 1.27: the selector has `metadata.name` and `metadata.namespace`.
     KeyBySelectedNamespace,

@@ -147,7 +147,8 @@ impl Releases {
     }
 }
 
-/// Shortens a range for people: removes the `.0` of `first` if the range ends with a whole minor version.
+/// Shortens a range for people: removes the `.0` of `first` if `last` has no patch level. For example, `1.30.0 to
+/// 1.31` becomes `1.30 to 1.31`.
 #[must_use]
 pub(crate) fn short(first: KubeVersion, last: KubeVersion) -> (KubeVersion, KubeVersion) {
     let is_all_patches = last.patch.is_none() && first.patch == Some(0);

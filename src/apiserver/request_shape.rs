@@ -260,8 +260,8 @@ pub(crate) fn is_long_running(shape: &RequestShape<&str>) -> bool {
         }
 }
 
-/// Replaces a name in a path if it is too long for the API. Also replaces a misplaced continue token. A client can
-/// put any text into a path.
+/// Replaces a name from a path if it is too long for the API. Also replaces a name that contains a continue token. A
+/// client can put any text into a path.
 fn bounded_name(name: &str) -> &str {
     const LONGEST: usize = 253;
     const SHORTEST_TOKEN: usize = 40;

@@ -83,7 +83,8 @@ pub(crate) fn is_overflow(resource: &str) -> bool {
     matches!(resource, OTHER | OTHER_UNCACHED)
 }
 
-/// Whether the model's verdict depends on the resource's name, even without the server's configuration.
+/// Whether the model treats this resource in a special way, so that verdicts depend on its name. The server's
+/// configuration does not matter here.
 #[must_use]
 pub(crate) fn is_named_by_model(group: &str, resource: &str, subresource: &str) -> bool {
     (matches!(group, "" | "events.k8s.io") && resource == "events")

@@ -132,7 +132,7 @@ impl<'a> StorageKey<'a> {
         }
         let (first, rest) = cut(path);
         match rest {
-            // A dot shows that this is a group: plurals have none.
+            // If the first segment contains a dot, it is a group, because plurals never contain a dot.
             Some(inside) if first.contains('.') && !inside.is_empty() => {
                 let (plural, rest) = cut(inside);
                 Self { resource: qualified(plural, first), rest }

@@ -30,7 +30,7 @@ pub(super) fn defaulted(server: &Server, options: &Options) -> Options {
 /// Source: k8s.io/apiserver `pkg/storage/cacher/cacher.go:(*Cacher).Watch` and `getWatchCacheResourceVersion`.
 pub(super) fn cached(server: &Server, options: &Options) -> Verdict {
     let options = defaulted(server, options);
-    // Servers before 1.27 do not know the parameter.
+    // Servers before 1.27 ignore `sendInitialEvents`.
     let initial_events = options.send_initial_events.filter(|_| server.version.at_least(27, 0));
     let unset = options.resource_version == ResourceVersion::Unset;
     let from_storage = Gate::WatchFromStorageWithoutResourceVersion;

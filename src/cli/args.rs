@@ -21,7 +21,6 @@ Exit status:
   1  --fail-on found something
   2  kubetoll could not do the work: no such file, no audit event in it, or a wrong flag, rule or policy file";
 
-/// The usage of `extract`.
 const EXTRACT_HELP: &str = "\
 Examples:
   kubetoll extract audit.log --case 1 -o ./case1.jsonl
@@ -83,7 +82,7 @@ pub(super) struct ScanArgs {
     /// limits the lines.
     #[arg(long, value_name = "WHAT", ignore_case = true, conflicts_with_all = ["fail_on", "etcd_log", "inventory", "details"], help_heading = "Output")]
     pub(crate) by: Option<ByArg>,
-    /// The number of cases on the page, or of lines with `--by`.
+    /// The maximum number of cases on the page, or of lines with `--by`.
     #[arg(long, value_name = "N", default_value_t = TOP, value_parser = number::<usize>(0..=i64::MAX, "how many cases or lines to print, such as 20"), help_heading = "Output")]
     pub(crate) top: usize,
     /// Print details after the page: for all cases, for some cases (`--details=1,3`) or for clients
@@ -96,11 +95,12 @@ pub(super) struct ScanArgs {
     pub(crate) color: Color,
     /// Exit with 1 for a finding of this severity or worse (`info`, `warning`, `error`) or of this rule (`KT101`,
     /// `list-from-etcd`). Also exit with 1 for a request of this kind: `etcd-list`, `etcd-get`, `limit-ignored`.
-    /// Findings that kubetoll.yaml suppresses do not count, nor do LISTs followed by a WATCH.
+    /// Findings that kubetoll.yaml suppresses do not count. LISTs of informers do not count for `etcd-list` and
+    /// `limit-ignored`: a WATCH follows them.
     #[arg(long, value_name = "WHAT", value_delimiter = ',', help_heading = "Output")]
     pub(crate) fail_on: Vec<FailOn>,
-    /// Exit with 2 if the filters leave fewer than N requests (1 without N), or if a filter's name matches nothing.
-    /// Without this flag, `--fail-on` passes on a log without requests.
+    /// Exit with 2 if the filters leave fewer than N requests, or if a filter's name matches nothing. The flag
+    /// without N means N = 1. Without this flag, `--fail-on` passes on a log without requests.
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "1",
           value_parser = number::<u64>(1..=i64::MAX, "how many requests, such as 100"), help_heading = "Output")]
     pub(crate) require_requests: Option<u64>,
@@ -110,7 +110,7 @@ pub(super) struct ScanArgs {
 pub(super) struct ExtractArgs {
     #[command(flatten)]
     pub(crate) judge: JudgeArgs,
-    /// Only the events of these cases. The numbers are those of `kubetoll scan` with the same flags.
+    /// Only the events of these cases. To see the case numbers, run `kubetoll scan` with the same flags.
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = number::<u32>(1..=i64::MAX, "the number of a case, such as 1, or several with commas"), help_heading = "Output")]
     pub(crate) case: Vec<u32>,
     /// Replace users, namespaces, names, addresses and selectors by pseudonyms, and leave out bodies and messages. A
@@ -198,10 +198,11 @@ pub(super) enum RulesCommand {
 pub(super) enum ProductsCommand {
     /// List all products.
     List {
-        /// The output format: a table, a JSON array with all fields, or the page of the docs.
+        /// The output format: a table, a JSON array with all fields, or Markdown as in docs/products.md.
         #[arg(long, value_enum, default_value_t = ProductsFormat::Text, help_heading = "Output")]
         format: ProductsFormat,
-        /// A directory with rule files. kubetoll also reads the products in its `products/`.
+        /// A directory with rule files. kubetoll also reads product files in the subdirectory `products/` of this
+        /// directory.
         #[arg(long, value_name = "DIR", help_heading = "Rules")]
         rules: Vec<PathBuf>,
     },
@@ -210,7 +211,8 @@ pub(super) enum ProductsCommand {
         /// The product's name, such as velero.
         #[arg(value_name = "PRODUCT")]
         product: String,
-        /// A directory with rule files. kubetoll also reads the products in its `products/`.
+        /// A directory with rule files. kubetoll also reads product files in the subdirectory `products/` of this
+        /// directory.
         #[arg(long, value_name = "DIR", help_heading = "Rules")]
         rules: Vec<PathBuf>,
     },
@@ -301,7 +303,8 @@ pub(super) enum FailOn {
     EtcdGet,
     /// A LIST whose limit the server ignored.
     LimitIgnored,
-    /// A finding of a rule: its id, name or family. It is checked later against the loaded rules.
+    /// A finding of this rule. The value is the rule's id, its name, or a family such as `KT1`. Whether such a rule
+    /// exists is checked later, when the rules are loaded.
     Rule(String),
 }
 

@@ -20,7 +20,7 @@ enum RankedFormat {
     Csv,
 }
 
-/// The ranked count from the flags.
+/// The property to count by, and the output for the counts.
 #[derive(Debug)]
 pub(super) struct RankedCount {
     by: ByArg,
@@ -45,7 +45,7 @@ impl RankedCount {
         Ok(Some(Self { by, format, to }))
     }
 
-    /// Writes the count. The run that counted the ledger must have `Settings::by` set to this property.
+    /// Writes the counts. The ledger must come from a run with `Settings::by` set to the property in `self.by`.
     pub(super) fn write(&self, ledger: Ledger, top: usize) -> anyhow::Result<Ranked> {
         let by = match self.by {
             ByArg::Verb => "verb",

@@ -86,8 +86,8 @@ fn is_command(word: &str) -> bool {
     matches!(word, "kubectl" | "oc")
 }
 
-/// Returns the command line with the user's command in quotes. Without quotes, clap takes the command's options for
-/// kubetoll's own.
+/// Returns a corrected command line for the error message, such as `kubetoll classify 'kubectl get pods -A'`. Without
+/// the quotes, clap reads `-A` as an option of kubetoll.
 pub(super) fn quoted_command(arguments: &[String]) -> Option<String> {
     let words = arguments.strip_prefix(&["classify".to_owned()])?;
     let is_quotable = words.first().is_some_and(|word| is_command(word) || word == "curl");
@@ -97,9 +97,8 @@ pub(super) fn quoted_command(arguments: &[String]) -> Option<String> {
 
 /// The requests in a text that a person typed or pasted.
 struct TypedRequests {
-    /// Methods and targets.
+    /// Pairs of an HTTP method, and the path and query of a URL.
     requests: Vec<(String, String)>,
-    /// Notes on the requests.
     notes: Vec<String>,
     /// Whether the requests come from a kubectl command. If so, the output must show them.
     is_kubectl: bool,
@@ -125,7 +124,7 @@ fn typed_request(text: &str) -> anyhow::Result<(String, String)> {
     if text.split_whitespace().next() == Some("curl") {
         return curl(text);
     }
-    // An HTTP request line ends with the version.
+    // A pasted HTTP request line may end with the HTTP version, such as `HTTP/1.1`.
     let line = text.rsplit_once(char::is_whitespace).filter(|(_, last)| last.starts_with("HTTP/"));
     let text = line.map_or(text, |(line, _)| line.trim_end());
     let (word, uri) = text.split_once(char::is_whitespace).unwrap_or(("GET", text));

@@ -13,7 +13,7 @@ use crate::ledger::{Dedup, EtcdLog};
 use crate::pipeline::{self, Settings};
 use crate::report::EtcdLogInput;
 
-/// The files of etcd's log; `None` without the flag.
+/// The files of etcd's log; empty without `--etcd-log`.
 pub(super) fn sources(args: &JudgeArgs, dedup: Dedup) -> anyhow::Result<Sources> {
     let is_stdin = |path: &Path| path.as_os_str() == "-";
     if args.etcd_log.iter().any(|path| is_stdin(path)) && args.logs.all().iter().any(|path| is_stdin(path)) {

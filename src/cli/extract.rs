@@ -207,7 +207,7 @@ fn check_output(
     outputs::check(&named, &inputs, reads_stdin, named.is_empty())
 }
 
-/// Prints the filters that match nothing.
+/// Prints why no event was selected, such as a filter that no request matches. Returns the exit status.
 fn nothing_selected(filter: &Filter, selector: Option<&EventSelector<'_>>) -> u8 {
     let received_only = selector.is_some_and(|selector| selector.received_only);
     let unmatched = filter.unmatched(received_only);

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::render::export::TableFormat;
 
-/// A format of the whole report.
+/// A format that shows the whole report. `TableFormat` has the formats for tables of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PageFormat {
     Text,
@@ -31,7 +31,7 @@ impl PageFormat {
     }
 }
 
-/// One output of a run.
+/// The format of one output, and its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Format {
     /// A report; without a path, it goes to standard output.
@@ -96,7 +96,7 @@ impl FromStr for Format {
                 path => Ok(Self::Page(page, path.map(PathBuf::from))),
             };
         }
-        // Only tables in text formats may go to standard output.
+        // `csv` and `ndjson` may go to standard output. `parquet` is binary, so it needs a path.
         let text_table = |format| match path {
             None => Ok(Self::Table(format, "-".into())),
             Some(_) => table(format),

@@ -48,8 +48,9 @@ pub(super) struct JudgeArgs {
     pub(crate) etcd_log: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) server: ServerArgs,
-    /// The number of objects in the cluster, to compute costs: kube-apiserver's /metrics, or CSV or YAML with
-    /// `resource,objects,bytesPerObject` (see docs/cost.md). You can repeat this flag; the last file wins.
+    /// A file with the number of objects in the cluster, to compute costs. Either a dump of kube-apiserver's
+    /// /metrics, or CSV or YAML with `resource,objects,bytesPerObject` (see docs/cost.md). You can repeat this flag.
+    /// For each resource, later files override earlier files.
     #[arg(long, value_name = "FILE", help_heading = "Cost")]
     pub(crate) inventory: Vec<PathBuf>,
     #[command(flatten)]
@@ -72,12 +73,12 @@ pub(super) struct JudgeArgs {
     /// of informers, paginated LISTs or duplicate watches.
     #[arg(long, help_heading = "Reading")]
     pub(crate) no_patterns: bool,
-    /// The year for lines of the apiserver's own log, which have none. Default: the year of the envelope or of the
-    /// file.
+    /// The year of timestamps in the apiserver's own log, which show no year. Default: from the line's envelope, or
+    /// from the time when the file was last modified.
     #[arg(long, value_name = "YEAR", value_parser = number::<i32>(1970..=9999, "a year, such as 2026"), help_heading = "Reading")]
     pub(crate) year: Option<i32>,
-    /// The longest line or document to read. Longer ones are skipped and counted. Default: 64. Four times this size,
-    /// plus 64 MiB for each thread, must fit into memory.
+    /// The longest line or document to read, in MiB. Longer ones are skipped and counted. Default: 64. Four times
+    /// this size, plus 64 MiB for each thread, must fit into memory.
     #[arg(long, value_name = "MIB", value_parser = number::<u16>(1..=1024, "MiB, such as 64"), help_heading = "Reading")]
     pub(crate) max_line: Option<u16>,
 }
@@ -120,7 +121,8 @@ pub(super) struct RuleArgs {
     pub(crate) config: Option<PathBuf>,
 }
 
-/// An input format as the report writes it: one envelope, or nested envelopes.
+/// An input format as the report writes it: one envelope (`cri`), or nested envelopes with the outermost first
+/// (`cri/audit`).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct InputFormat(pub(crate) Layers);
 
@@ -156,7 +158,7 @@ impl From<DedupArg> for Dedup {
     }
 }
 
-/// The filters of requests. Names may hold `*`. A name that begins with `-` is excluded.
+/// The filters of requests. Names may contain `*`. A `-` before a name excludes the requests with this name.
 #[derive(Debug, Args)]
 pub(super) struct FilterArgs {
     /// Only requests of these users: the authenticated user or the impersonated user.

@@ -59,7 +59,8 @@ fn policy(args: &RuleArgs, rules: &RuleSet) -> anyhow::Result<Policy> {
     Ok(Policy::read(&path, &text, rules, today)?)
 }
 
-/// Whether no file has this name. A broken link counts as a file, so that a missing policy file is an error.
+/// Whether the path does not exist. A broken link counts as existing. So reading the link fails, and kubetoll reports
+/// the missing policy file as an error.
 pub(super) fn is_absent(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }

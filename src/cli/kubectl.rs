@@ -10,7 +10,7 @@ use crate::apiserver::resources::is_cluster_scoped;
 use crate::k8s::built_in::BuiltIn;
 use crate::render::plain::escaped;
 
-/// Method and target.
+/// An HTTP method, and the path and query of a URL.
 type MethodAndTarget = (String, String);
 
 /// The requests of a command, and notes on them.
@@ -100,7 +100,8 @@ const ALL: [&str; 10] = [
 /// An example resourceVersion for a WATCH after a LIST. The command does not show the real one.
 const LISTED_REVISION: &str = "123456";
 
-/// An example request of a command that [`sent`] does not read. `None` if the command sends no request or is unknown.
+/// An example request for the error message about a command that [`sent`] does not read, such as `kubectl logs`.
+/// `None` if the command sends no request or is unknown.
 fn example(verb: &str) -> Option<&'static str> {
     Some(match verb {
         "logs" => "GET /api/v1/namespaces/default/pods/NAME/log",
@@ -289,7 +290,7 @@ impl KubectlCommand {
         }
     }
 
-    /// The namespace in the path of a resource.
+    /// The namespace for the path of a resource; `None` if the resource is cluster-scoped.
     fn namespace(&self, resource: BuiltIn) -> Option<&str> {
         let is_clusters = is_cluster_scoped(resource.group, resource.plural) == Some(true);
         (!is_clusters).then(|| self.value("namespace").unwrap_or("default"))
@@ -371,7 +372,8 @@ impl KubectlCommand {
         Ok(Some(size).filter(|size| *size > 0 && self.value("sort-by").is_none()))
     }
 
-    /// Adds the requests for an object, the pods of a node, and the object's events.
+    /// Adds the requests of `kubectl describe` for one object. They read the object, its events and, if the object is
+    /// a node, the pods on it.
     fn describe(
         &self,
         resource: BuiltIn,
@@ -443,7 +445,7 @@ fn collection(resource: BuiltIn, namespace: Option<&str>) -> anyhow::Result<Stri
     Ok(resource.path(namespace.map(segment).transpose()?.as_deref()))
 }
 
-/// A name in a path.
+/// Returns a name as a percent-encoded segment of a URL path.
 ///
 /// # Errors
 /// For a name that kubectl refuses to send. Source: `IsValidPathSegmentName` of k8s.io/apimachinery.

@@ -1,4 +1,4 @@
-//! Reads the logs with the flags: files, filters, and the server version that the logs show.
+//! Reads the logs that the flags name, with their filters. Finds the server version that the logs show.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ use crate::report;
 use crate::requests::filter::{Filter, NameFilter, StatusSet, parse_timestamp};
 use crate::version::{self, Inferred};
 
-/// The maximum number of files that messages name because of their long compression window.
+/// Messages name at most this many files that were not read because they were compressed with `zstd --long`.
 const NAMED_LONG_WINDOWS: usize = 3;
 
 /// The stack size of a pool thread, in bytes. The main thread's stack has the same size.
@@ -79,7 +79,7 @@ fn filter(args: &FilterArgs) -> anyhow::Result<Filter> {
     Ok(filter)
 }
 
-/// The source of etcd's version.
+/// Where etcd's version comes from: a flag, or etcd's start lines in the logs.
 pub(super) struct EtcdVersionSource {
     pub(super) from: &'static str,
     /// The versions in etcd's start lines, each with its file.
@@ -123,7 +123,7 @@ pub(super) struct LogReader<'a> {
     pub(super) server: Server,
 }
 
-/// The ledger of a run, and the detected server.
+/// The versions of Kubernetes and etcd that kubetoll detected, and notes on them.
 pub(super) struct DetectedServer {
     pub(super) version: Inferred,
     pub(super) etcd: EtcdVersionSource,
@@ -201,7 +201,8 @@ impl LogReader<'_> {
         messages
     }
 
-    /// The message for a path without events, with the types of its files.
+    /// The message for a path without events, with the types of its files. `is_alone` is true if it is the only path.
+    /// Then the message also describes the skipped records.
     fn nothing_in(&self, given: &Path, ledger: &Ledger, is_alone: bool) -> String {
         let name = paths::name(given);
         let mut files = self.sources.clone();
@@ -224,7 +225,8 @@ impl LogReader<'_> {
     }
 }
 
-/// The content of a log without events, as text. `is_empty` is false if its files are listed by kind.
+/// Describes a log without events: its skipped and foreign records, and damaged files. If it has none of these, the
+/// text says that the log is empty, but only if `is_empty` is true.
 fn skipped(ledger: &Ledger, is_empty: bool) -> String {
     let input = &ledger.input;
     let skipped = input.skipped.iter().map(|(reason, (count, _))| (reason.as_str(), *count));

@@ -7,7 +7,8 @@ use anyhow::bail;
 
 use super::args::JudgeArgs;
 
-/// The most memory that a thread uses, in bytes: blocks, and the texts in them. docs/inputs.md shows this number.
+/// The most memory that one thread uses, in bytes. It is for the thread's blocks of the log, and for the texts in
+/// these blocks. docs/inputs.md shows this number.
 const THREAD: u64 = 64 << 20;
 /// The most memory that the longest line uses, as a multiple of its length. It is one byte for each byte of the line,
 /// plus up to three bytes for the text in it. Only one line longer than 8 MiB is in memory at a time.
@@ -34,7 +35,7 @@ pub(super) fn check(args: &JudgeArgs, threads: usize, default_threads: usize) ->
     }
 }
 
-/// The flags to lower. `--threads` helps only if the longest line leaves memory for a thread.
+/// The flags to lower. A lower `--threads` helps only if the longest line and one thread fit into memory.
 fn advice(max_line: u64, available: u64) -> &'static str {
     if needed(max_line, 1) > available { "lower --max-line" } else { "lower --max-line or --threads" }
 }

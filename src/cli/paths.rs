@@ -1,11 +1,11 @@
-//! Finds the given paths without any event or line that the run looks for.
+//! Finds the given paths whose files have no event (or no line of etcd) that the run can use.
 
 use std::path::{Path, PathBuf};
 
 use crate::input::Sources;
 
-/// The given paths whose source files all lack what the run looks for. `holds_none` decides this by the index of a
-/// source file.
+/// Returns the given paths with files, but without any file that has usable content. `holds_none` gets the index of a
+/// source file. It returns true if this file has no usable content.
 pub(super) fn without_content<'p>(
     paths: &'p [PathBuf],
     sources: &'p Sources,

@@ -56,7 +56,7 @@ fn boolean(text: &str) -> Option<bool> {
     }
 }
 
-/// Notes on the configuration for a version.
+/// Notes for the user on settings that do not fit the version, such as a feature gate that it lacks.
 pub(super) fn notes(server: &Server, version: KubeVersion) -> Vec<String> {
     let mut notes = Vec::new();
     if version.minor > KubeVersion::NEWEST.minor {

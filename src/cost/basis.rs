@@ -33,7 +33,7 @@ pub(crate) enum CostBasis {
     Latency,
 }
 
-/// The requests of one shape, and the available data on their cost.
+/// The requests of one shape, with the known part of their cost.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ShapeCost<'a> {
     pub(crate) requests: u64,

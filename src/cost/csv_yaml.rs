@@ -6,7 +6,8 @@ use super::inventory::InventoryEntry;
 use crate::files::yaml::{self, YamlNode, YamlValue};
 use crate::files::{FileErrors, FilePosition, expected};
 
-/// The maximum number of objects of a resource. No cluster has more: etcd's limit is some hundred million keys.
+/// The maximum number of objects of a resource. No cluster has more: etcd can store at most a few hundred million
+/// keys.
 const MAX_OBJECTS: u64 = 1_000_000_000;
 /// The maximum size of an object, in bytes. etcd accepts 1.5 MB by default.
 const MAX_OBJECT_BYTES: u64 = 100_000_000;

@@ -2,7 +2,7 @@
 //!
 //! A file has about 20,000 lines. kubetoll parses only the lines of four metrics, which have at most two labels in
 //! the apiserver's output. It skips all other lines. No crate fits (November 2026): the crates for this format are
-//! unmaintained or silently drop invalid lines. None reports the number of an invalid line.
+//! unmaintained or silently drop invalid lines. None of them reports the line number of an invalid line.
 
 use std::collections::BTreeMap;
 
@@ -123,7 +123,8 @@ fn entry(objects: Option<u64>, size: Option<Sample>) -> InventoryEntry {
     InventoryEntry {
         objects,
         bytes_per_object,
-        // Servers up to 1.33 do not have the size metric, and do not estimate seats from sizes.
+        // Servers up to 1.33 do not have the size metric. They do not estimate seats from sizes, so this is false for
+        // them.
         is_size_unknown_to_server: size.is_some() && bytes_per_object.is_none(),
     }
 }

@@ -1,4 +1,4 @@
-//! The unit in which a report compares costs.
+//! Chooses the unit in which a report compares costs.
 
 use super::sum::{Cost, Sum};
 

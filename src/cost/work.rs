@@ -57,7 +57,7 @@ impl Amount {
     const NONE: Self = Self { objects: Some(0), bytes: Some(0), bound: Bound::Exact };
     const UNKNOWN: Self = Self { objects: None, bytes: None, bound: Bound::Exact };
 
-    /// Returns this amount or `other`, whichever has fewer objects.
+    /// Returns the amount with fewer objects: this one or `other`.
     fn within(self, other: Self) -> Self {
         if self.objects > other.objects && other.objects.is_some() {
             Self { bound: self.bound.max(other.bound), ..other }
@@ -85,7 +85,8 @@ pub struct Work {
 impl Work {
     const NONE: Self = Self::all(Amount::NONE);
 
-    /// Returns this cost as the cost of one LIST of a herd.
+    /// Returns the cost of one LIST, in the form that herds need. A herd is many instances that list a collection
+    /// within seconds.
     #[must_use]
     pub(crate) fn list_cost(&self) -> ListCost {
         ListCost {
@@ -179,8 +180,8 @@ impl Prices<'_> {
         self.work_in(server, shape, verdict, resource, None)
     }
 
-    /// Like [`Prices::work`], for requests of some namespaces. `part` is the share of the resource's objects in these
-    /// namespaces, estimated from the log.
+    /// Like [`Prices::work`], but more precise if the request reads one namespace. `part` is the share of the
+    /// resource's objects in the namespaces of such requests, estimated from the log.
     #[must_use]
     pub(crate) fn work_in(
         &self,
@@ -360,7 +361,7 @@ impl Pricing<'_> {
     }
 }
 
-/// Whether a LIST or WATCH reads one key.
+/// Whether a LIST or WATCH reads only one key, because it selects one object by name.
 pub(super) fn is_single(server: &Server, options: &Options) -> bool {
     match options.single {
         Single::Key => true,

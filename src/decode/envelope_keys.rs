@@ -121,7 +121,7 @@ pub(crate) fn is_string(raw: &RawValue) -> bool {
     raw.get().starts_with('"')
 }
 
-/// Whether a value is a string or an object, so that it may contain another layer.
+/// Whether a value is a string or an object. Only these can contain an event or another envelope.
 #[must_use]
 pub(crate) fn may_hold(raw: &RawValue) -> bool {
     raw.get().starts_with(['"', '{'])

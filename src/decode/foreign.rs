@@ -9,11 +9,12 @@ pub enum Foreign {
     Text,
     /// JSON of another program.
     Json,
-    /// Azure: another category of the diagnostic settings.
+    /// Azure: an entry of a category without audit events, such as `kube-scheduler`.
     OtherCategory,
     /// Google Cloud: an audit log entry of another service.
     OtherService,
-    /// A control message of the envelope.
+    /// A message that the envelope's program adds, such as `CONTROL_MESSAGE` of CloudWatch Logs or `-- Boot … --` of
+    /// `journalctl`.
     Control,
     /// An envelope without content.
     Empty,
@@ -23,8 +24,8 @@ pub enum Foreign {
     Start,
     /// A line in which etcd states its version.
     EtcdStart,
-    /// Any part of a line except the last one. The last part counts as the whole line. This kind is also for a line
-    /// that continues the line before it.
+    /// Any part of a line except the last one. The last part counts as the whole line. Also a line that continues the
+    /// line before it, such as a goroutine's stack.
     Part,
 }
 

@@ -39,7 +39,7 @@ pub enum Outcome<'a> {
         /// When the line was written, in microseconds since 1970. A missing zone comes from the envelope or counts as
         /// UTC.
         logged_at: Option<i64>,
-        /// Neither the line nor an envelope states a time zone. The time counts as UTC.
+        /// True if neither the line nor an envelope states a time zone. The time then counts as UTC.
         is_zoneless: bool,
     },
     /// An entry of another log, or a part of an entry that is counted elsewhere.

@@ -1,6 +1,6 @@
-//! Tracks which lines of a container's output continue in a later line. It looks only at the bytes of the lines. The
-//! code that cuts blocks and the code that joins parts must agree on these lines. Otherwise the report would depend
-//! on the block size.
+//! Tracks which lines of a container's output continue in a later line. It looks only at the bytes of the lines. Both
+//! the code that cuts blocks and the code that joins parts depend on it. If their results differed, the report would
+//! depend on the block size.
 
 use super::envelope::{cri, docker};
 

@@ -26,7 +26,7 @@ pub(crate) fn is_partial(path: &Path) -> bool {
     name.is_some_and(|name| name.starts_with(PREFIX) && name.ends_with(SUFFIX))
 }
 
-/// An incomplete file. Dropping it removes the file.
+/// An incomplete file. If this value is dropped, the file is removed.
 pub(crate) struct Partial(Option<NamedTempFile>);
 
 impl Partial {

@@ -24,7 +24,7 @@ pub struct Block {
     pub lines: u64,
     /// Records before this block that exceed the cap. No block contains such a record.
     pub too_long: Vec<TooLong>,
-    /// Set if the stream is damaged: the kind of damage, and the line at which the readable part ends.
+    /// Set if the stream can't be read to its end: the reason, and the line at which the readable part ends.
     pub damage: Option<(Damage, u64)>,
     /// Held if the block contains a record longer than [`LONG_RECORD`].
     pub permit: Option<Permit>,
@@ -95,9 +95,9 @@ pub struct SourcePosition {
 pub enum Damage {
     /// The compressed stream ends too early.
     Truncated,
-    /// The compressed stream contradicts its header, or other bytes follow it.
+    /// The compressed data is invalid, or other bytes follow it.
     Corrupt,
-    /// zstd with a window of more than 128 MiB, which kubetoll would have to keep in memory.
+    /// The zstd stream needs a window of more than 128 MiB. kubetoll would have to keep the window in memory.
     LongWindow,
     /// The operating system returned an error.
     Unreadable,
@@ -125,7 +125,7 @@ pub fn yaml_spans(bytes: &[u8], first_line: u64, spans: &mut Vec<RecordSpan>) {
     let (mut start, mut line) = (0, first_line);
     for end in ends {
         let text = &bytes[start..end];
-        // The text before the first `---` may be empty.
+        // The text before the first `---` may be empty, and so may a document.
         if !text.trim_ascii().is_empty() && text.trim_ascii() != b"---" {
             spans.push(RecordSpan { start, end, line, kind: RecordKind::Yaml, repeats: Repeats::default() });
         }

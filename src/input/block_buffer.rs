@@ -3,8 +3,8 @@
 
 use std::io::{ErrorKind, Read};
 
-/// The maximum size of one read, in bytes. A new buffer begins with this size, because many of thousands of input
-/// files may be small.
+/// The maximum size of one read, in bytes. A new buffer begins with this size: if there are thousands of input files,
+/// many may be small.
 const MAX_READ: usize = 128 << 10;
 
 /// Fills the start of a block's memory.

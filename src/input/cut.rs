@@ -20,10 +20,11 @@ const READ_SIZE: usize = 256 << 10;
 /// The cutter reads at most this many bytes to find a line feed. If it finds none, it detects the framing from these
 /// bytes.
 const DETECT_LIMIT: usize = 4 << 20;
-/// At most this many line ends are tried as the end of a block. The last line end is tried first.
+/// A block must not end between related lines. So the cutter tries at most this many line ends as the end of a block,
+/// beginning with the last.
 const MAX_CUTS_TRIED: usize = 256;
-/// Related lines must be in the same block only up to this total size in bytes. Without a limit, the related lines of
-/// a damaged file might never end.
+/// Related lines must be in the same block. But if they exceed this total size in bytes, a block may end between
+/// them. Without a limit, the related lines of a damaged file might never end.
 const MAX_RELATED: usize = 4 << 20;
 
 /// Cuts a stream into blocks. It skips records longer than the cap, and never holds a whole one in memory.
@@ -39,7 +40,7 @@ pub struct Cutter<R, T> {
     json: JsonScanner,
     next_line: u64,
     offset: u64,
-    /// The last byte of the previous block; a line feed at the start.
+    /// The last byte of the previous block. Before the first block, it is a line feed.
     last_byte: u8,
     is_ended: bool,
     long: LongRecords,
@@ -80,7 +81,8 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
         Self { block_size, ..self }
     }
 
-    /// Fills the block with the next records. Returns false at the end of the stream, when nothing is left to report.
+    /// Fills the block with the next records. Returns false if the stream has ended and the block contains nothing:
+    /// neither records nor skipped records nor damage.
     pub fn fill(&mut self, block: &mut Block) -> bool {
         block.source = self.source;
         block.too_long.clear();
@@ -132,8 +134,9 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
             Framing::Json => {
                 self.json.scan(&block.bytes, self.is_ended);
                 block.spans = self.json.take(block.bytes.len());
-                // A block of documents may end inside a line. At the end of the stream, a line without a line feed
-                // counts too. The last byte of that line may be in the previous block.
+                // A block of documents may end inside a line, so only line feeds are counted. At the end of the
+                // stream, the last line may lack its line feed; it counts too. The last byte of that line may be in
+                // the previous block.
                 let is_open = self.is_ended && *block.bytes.last().unwrap_or(&self.last_byte) != b'\n';
                 count_feeds(&block.bytes) + u64::from(is_open)
             }
@@ -249,7 +252,7 @@ fn damage_of(error: &std::io::Error) -> Damage {
     match error.kind() {
         ErrorKind::UnexpectedEof => Damage::Truncated,
         ErrorKind::InvalidInput | ErrorKind::InvalidData => Damage::Corrupt,
-        // zstd's own errors have no kind. The error for a frame that ends early has none, either.
+        // The zstd library reports all its errors with this kind, also those for invalid data.
         ErrorKind::Other => Damage::Corrupt,
         _ => Damage::Unreadable,
     }

@@ -1,5 +1,5 @@
-//! Decompresses every byte before damage. The readers of flate2 and zstd lose some of these bytes. If a call finds
-//! damage, the call returns none of its bytes.
+//! Decompresses every byte before damage. The readers of flate2 and zstd lose some of these bytes. If one of their
+//! calls finds damage, it returns only an error. The bytes that it decompressed before the damage are lost.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 

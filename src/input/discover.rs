@@ -48,7 +48,7 @@ pub struct Sources {
     pub bytes_on_disk: u64,
     /// The paths that kubetoll found in directories, but skips.
     pub not_read: BTreeSet<SkippedPath>,
-    /// File types, as far as the first bytes show them.
+    /// The types of files as their first bytes show them. gzip and zstd files have no entry.
     pub kinds: BTreeMap<PathBuf, FileKind>,
     /// Files that duplicate another source; see [`Sources::drop_duplicates`].
     pub duplicates: Vec<DuplicateFile>,
@@ -170,7 +170,7 @@ fn search(directory: &Path, files: &mut BTreeSet<(PathBuf, bool)>, not_read: &mu
                 let path = error.path().unwrap_or(directory);
                 let why = match (error.loop_ancestor(), error.io_error()) {
                     (Some(above), _) => format!("a link that leads back to {}", above.display()),
-                    // Log rotation leaves such links.
+                    // Log rotation leaves symbolic links whose target is deleted.
                     (None, Some(io)) if is_missing(io) && path.is_symlink() => "a link to nothing".to_owned(),
                     (None, Some(io)) => io.to_string(),
                     (None, None) => error.to_string(),

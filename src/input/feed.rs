@@ -1,5 +1,5 @@
-//! Distributes blocks to workers. Each worker reads its own source first, and then helps with the sources of others.
-//! So one large file keeps all workers busy.
+//! Distributes blocks to workers. Each worker first reads a source of its own, and then takes blocks of sources that
+//! other workers opened. So one large file keeps all workers busy.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -13,9 +13,9 @@ use super::long_records::LongRecords;
 use super::open::{Stream, open};
 use super::read_ahead::ReadAhead;
 
-/// The number of workers per compressed stream at which decompression becomes the bottleneck. It is three for gzip,
-/// because decompression takes half the time of decoding and counting. For zstd it would be five, because decompression
-/// takes a quarter.
+/// With this many workers per compressed stream, decompression is the bottleneck. The number is right for gzip, where
+/// decompression takes half the time of decoding and counting. For zstd it would be five, because decompression takes
+/// a quarter.
 const SHARED_BY: usize = 3;
 
 /// Distributes the blocks of all sources.
@@ -101,8 +101,8 @@ impl<'a, T: Fn(&[u8]) -> Framing + Clone + Send + 'static> Feed<'a, T> {
         loop {
             let still_opening = self.opening.load(Ordering::Acquire) > 0;
             let others = (1..self.slots.len()).map(|other| (worker + other) % self.slots.len());
-            // If a source is in use by another worker, tries the other sources first. Waits only if none of them has
-            // a block.
+            // If another worker uses a source, this worker tries the other sources first. It waits only if none of
+            // them has a block.
             let (mut busy, mut is_filled) = (None, false);
             for other in others {
                 match self.slots[other].try_lock() {
@@ -120,7 +120,8 @@ impl<'a, T: Fn(&[u8]) -> Framing + Clone + Send + 'static> Feed<'a, T> {
                 None if !still_opening => return false,
                 None => {}
             }
-            // This is rare and short, except if a pipe has no writer.
+            // Waits for another worker that is opening a source. This wait is rare and short, except if the source is
+            // a pipe without a writer.
             std::thread::sleep(Duration::from_millis(1));
         }
     }
@@ -253,7 +254,7 @@ mod tests {
     fn long_lines_of_two_sources_are_never_both_in_memory() {
         use super::super::block::LONG_RECORD;
         let dir = tempfile::tempdir().expect("a directory");
-        // Records that are not long may be read without a permit.
+        // A line must be longer than `LONG_RECORD` to need a permit.
         let long = [&*vec![b'x'; 2 * LONG_RECORD + 1], b"\n"].concat();
         for name in ["a", "b"] {
             std::fs::write(dir.path().join(name), long.repeat(2)).expect("a file");
@@ -293,7 +294,7 @@ mod tests {
                 assert!(read(&sources, workers, cores) == want, "{workers} workers, {cores} cores");
             }
         }
-        // With a single source, the other workers help from its first block on.
+        // With a single source, the other workers take blocks of this source from the start.
         for index in 0..sources.len() {
             let one = &sources[index..=index];
             assert!(read(one, 3, usize::MAX) == read(one, 1, 0), "{index}");

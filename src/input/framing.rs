@@ -1,6 +1,7 @@
 //! Finds where a record ends and the next one begins. It does not know what a record means.
 
-/// Whether a block of lines may end after `before`. `after` contains the bytes after it that are already read.
+/// Whether a block of lines may end after `before`. `after` contains the bytes that follow `before`, as far as they
+/// are already read.
 pub type MayCut = fn(before: &[u8], after: &[u8]) -> bool;
 
 /// How a stream divides into records.

@@ -51,7 +51,7 @@ pub struct JsonScanner {
     last: Option<RecordEnd>,
 }
 
-/// The end of a record. Between two records, the scanner needs no other state.
+/// The end of a record, as a position with its line number. Between two records, the scanner needs no other state.
 #[derive(Debug, Clone, Copy)]
 struct RecordEnd {
     at: usize,
@@ -106,7 +106,7 @@ impl JsonScanner {
         }
     }
 
-    /// Counts repetitions of the record that just ended, without scanning each one.
+    /// Counts how often the record that just ended repeats, without scanning each repetition.
     fn repeat(&mut self, bytes: &[u8]) {
         let before =
             self.last.replace(RecordEnd { at: self.at, line: self.line, is_in_array: self.is_in_array });
@@ -347,14 +347,16 @@ impl JsonScanner {
     }
 }
 
-/// The end of a record can depend on this many bytes after it: a brace, spaces and a quote.
+/// To find the end of a record, the scanner may need this many bytes after it: a brace, spaces and a quote.
 const LOOKAHEAD: usize = SPACES + 4;
-/// The maximum number of spaces between two tokens when the scanner searches damaged text for an element.
+/// The scanner searches damaged text for the next element. It accepts at most this many spaces between two tokens.
 const SPACES: usize = 4;
 
-/// Finds the start of a document or element in damaged text. `text` ends before a brace. `next` is the first byte
-/// after the brace that is not a space. A string that contains JSON starts at the quote before the brace. Any other
-/// value starts at the brace.
+/// Returns the offset in damaged text at which a document or element begins. `text` ends directly before a brace.
+/// `next` is the first byte after the brace that is not a space.
+///
+/// A string that contains JSON (`"{\"…`) begins at the quote before the brace. An object (`{"…` or `{}`) begins at
+/// the brace. Returns `None` if neither can begin here.
 fn start_after(text: &[u8], next: u8) -> Option<usize> {
     let is_separated = |text: &[u8], end: &[u8]| {
         let trim = |text: &'_ [u8]| {
@@ -362,11 +364,11 @@ fn start_after(text: &[u8], next: u8) -> Option<usize> {
             text.len() - spaces
         };
         let text = &text[..trim(text)];
-        // The damaged byte may be the separator between two elements. So also try the text without its last byte.
+        // The damaged byte may be the comma between two elements. So also try the text without its last byte.
         let other = &text[..text.len().saturating_sub(1)];
         text.ends_with(end) && end.len() == 1 || other[..trim(other)].ends_with(end)
     };
-    // If at most two bytes are before the brace, the damage is between two records.
+    // If at most two bytes are before the brace, only the text between two records is damaged.
     let is_between = text.len() <= 2;
     match next {
         b'"' | b'}' if is_between || is_separated(text, b"}") => Some(text.len()),

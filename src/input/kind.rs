@@ -133,7 +133,8 @@ impl FileKind {
         format!("{count} {noun}{}{end}", if count == 1 { "" } else { "s" })
     }
 
-    /// The noun for one file, and the text after the noun. That text is the same in singular and plural.
+    /// The noun for one file, and the text after the noun, such as `file` and `of UTF-16 text`. Only the noun gets an
+    /// `s` in the plural.
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Empty => ("empty file", ""),
@@ -236,7 +237,7 @@ fn of_text(text: &str) -> FileKind {
     let is_table = |at: char| {
         commas(first, at) > 0 && second.is_none_or(|second| commas(second, at) >= commas(first, at))
     };
-    // The cells of a header line are names, not sentences.
+    // A CSV header contains names, not sentences.
     let is_header = first.split([',', ';', '\t']).all(|cell| cell.trim().len() < 60 && !cell.contains(": "));
     if is_header && [',', ';', '\t'].into_iter().any(is_table) { FileKind::Csv } else { FileKind::Text }
 }

@@ -20,8 +20,8 @@ impl LongRecordState {
 pub(crate) struct LongRecords(Arc<LongRecordState>);
 
 impl LongRecords {
-    /// Waits until no other block holds a long record. The holder of the permit takes no lock, so this wait cannot
-    /// cause a deadlock.
+    /// Waits until no other block holds a long record. This wait cannot cause a deadlock: a worker returns its permit
+    /// before it waits for another block.
     pub(super) fn permit(&self) -> Permit {
         let mut is_held = self.0.lock();
         while *is_held {

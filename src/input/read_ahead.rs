@@ -5,8 +5,8 @@ use std::thread::{Builder, JoinHandle};
 
 use super::block::Block;
 
-/// The number of blocks that are being filled or wait for a worker. Workers return their blocks, so no more blocks
-/// are needed.
+/// The number of blocks that are being filled or wait for a worker. A worker that takes a full block gives back its
+/// old block, so this number stays the same.
 const BLOCKS_AHEAD: usize = 3;
 
 /// The blocks of a stream that a separate thread reads. The thread ends with the stream, or when this value is

@@ -18,7 +18,8 @@ pub(crate) struct Agreement {
     pub(crate) measured: u64,
     /// Reads whose measurement agrees with the verdict.
     pub(crate) agree: u64,
-    /// Reads whose measurement contradicts the verdict, and served requests that the model refuses.
+    /// Reads whose measurement contradicts the verdict. Also requests that the server served, although the verdict
+    /// says that it refuses them.
     pub(crate) contradict: u64,
     /// Time in calls to etcd, in microseconds.
     pub(crate) etcd_micros: u64,

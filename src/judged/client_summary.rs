@@ -33,7 +33,7 @@ pub(crate) enum Job {
 /// A product in a client's user agents.
 #[derive(Debug, Clone)]
 pub(crate) struct Agent {
-    /// An example of its user agents.
+    /// One of the user agents with this product, as an example.
     pub(crate) example: String,
     /// The client library in the user agent.
     pub(crate) library: Library,
@@ -117,7 +117,8 @@ impl ClientSummary {
         self.agents.get(product)?.known_product
     }
 
-    /// Adds a product of the client's user agents. `running` says whether its instances keep running.
+    /// Adds a product of the client's user agents. `running` says whether the instances with this product keep
+    /// running.
     pub(super) fn add_agent(&mut self, name: &str, example: &str, running: Running) {
         let library = Library::from_product(name, example);
         let known_product = products::recognize(example, self.service_account());

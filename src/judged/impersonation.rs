@@ -22,12 +22,12 @@ fn shape_id(key: &ShapeKey) -> ShapeId {
     (verb, key.resource.clone(), key.subresource.clone(), Arc::clone(&key.parameters))
 }
 
-/// The number of RequestReceived events that a row lacks.
+/// The number of RequestReceived events that a row lacks: its requests minus its RequestReceived events.
 fn missing(product_row: &ProductRow) -> u64 {
     product_row.row.requests(false).saturating_sub(product_row.row.received)
 }
 
-/// The number of excess RequestReceived events of a row.
+/// By how many the RequestReceived events of a row exceed its requests.
 fn spare(product_row: &ProductRow) -> u64 {
     product_row.row.received.saturating_sub(product_row.row.requests(false))
 }

@@ -61,7 +61,7 @@ struct VerdictInputs<'a> {
     /// The versions that the server may have.
     version: Doubt,
     prices: Option<Prices<'a>>,
-    /// For each namespace, the number of objects that the log names.
+    /// For each namespace, the number of its objects whose names are in the log.
     namespaces: NamespaceWeights,
     /// Cached verdicts by request shape, because many clients send equal requests.
     verdicts_by_shape: Mutex<HashMap<Arc<RequestShape<CompactString>>, Vec<CachedVerdict>, FxBuildHasher>>,
@@ -243,7 +243,8 @@ impl JudgedClients {
             let ProductRows { rows, overflow } = ProductRows::from_product(product, self.received_only);
             let rows = rows.into_iter().map(|(row_key, row)| (Some(row_key), row));
             let product = stable_hash(&*name);
-            // A duplicate event whose details differ creates a row without counted events.
+            // A duplicate event with different details can create a row of its own. Its events are not counted, so
+            // drop the row.
             let counted = |(_, row): &(Option<RowKey>, Box<Row>)| row.events > 0;
             let rows =
                 rows.chain(overflow.map(|row| (None, row))).filter(counted).map(|(row_key, mut row)| {
@@ -267,7 +268,7 @@ impl JudgedClients {
                     (row_key, product_row)
                 });
             if inputs.prices.is_none() {
-                // Pagination only affects costs.
+                // Page counts are needed only for costs, and without an inventory kubetoll computes no costs.
                 let pagination = Pagination::default();
                 for (row_key, product_row) in rows {
                     self.add_row(&mut summary.shapes, row_key, product_row, inputs, &pagination);

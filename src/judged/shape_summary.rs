@@ -45,7 +45,7 @@ pub struct ProductRow {
     pub(crate) agreement: Agreement,
     /// The pattern of the requests over time.
     pub(crate) pattern: Option<Box<Pattern>>,
-    /// The LISTs of instances with a history. Empty without etcd's log.
+    /// When the LISTs of this row ran. Covers only instances with a history. Empty without etcd's log.
     pub(crate) lists: Vec<ListInterval>,
     /// The slow reads in etcd's log that match LISTs of this row.
     pub(crate) slow_reads: Box<[SlowRead]>,

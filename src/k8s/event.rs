@@ -43,7 +43,8 @@ pub struct Event<'a> {
     pub caller: CallerRef<'a>,
     /// `objectRef` as raw JSON. Parsed only if the event has no `requestURI`.
     pub object_ref: Option<Raw<'a>>,
-    /// The object or collection, for events that were not JSON of the audit API.
+    /// The object or collection of the request, if the event is from a log format without `requestURI`, such as
+    /// GKE's.
     pub object: Option<Box<ObjectRef<'a>>>,
     /// The time when the server received the request, in `v1alpha1` events (1.7).
     pub timestamp_v1alpha1: Option<Raw<'a>>,

@@ -34,15 +34,18 @@ pub const PARTS_OF_KEYS: [&str; 17] = [
     "jwt",
     "bearer",
 ];
-/// Keys of parameters that are secret, or that hold a command for a container.
+/// The values of these parameters are also masked. The whole key must match. The values are secrets, or commands for
+/// a container.
 pub const KEYS: [&str; 15] = [
     "arg", "args", "auth", "cmd", "code", "command", "input", "key", "otp", "pass", "pin", "pwd", "sas",
     "sid", "sig",
 ];
 
-/// The key of the public hash in `/openapi/v3/…` paths. Its value is not a secret.
+/// The key of the hash in targets such as `/openapi/v3/…?hash=…`. The hash is long, but it is public and not a
+/// secret.
 const HASH: &str = "hash";
-/// Texts that the report shows instead of a token. They are not masked.
+/// Texts that the report shows instead of a continue token, as in `continue=(expired)`. They contain no secret and
+/// stay unmasked.
 const CLASSES: [&str; 2] = ["(expired)", "(invalid)"];
 /// The start of every JSON object in base64, such as a JWT.
 const JSON_START: &str = "eyJ";
@@ -154,7 +157,8 @@ fn user_end(url: &str) -> usize {
     if let Some(at) = host.rfind('@') {
         return if host[..at].starts_with(MASK) && at == MASK.len_utf8() { 0 } else { at };
     }
-    // A password can contain characters that end a host. The URL can also be truncated before its `@`.
+    // The text after the colon is a port if it has only digits. Otherwise it may be a password, which can contain
+    // `/`, `?` or `#`. The URL can also be truncated before its `@`.
     let port = host.split_once(':').filter(|_| !host.starts_with('[')).map_or("", |(_, port)| port);
     if port.bytes().all(|byte| byte.is_ascii_digit()) {
         return 0;
@@ -176,7 +180,7 @@ fn without_values(text: &str, is_target: bool, nested: usize) -> Option<String> 
         let Some(equals) = percent::equals(pair) else { continue };
         let (key, value) = (&pair[..equals.0], &pair[equals.1..]);
         let is_class = !is_target && CLASSES.iter().any(|class| value.starts_with(class));
-        // The value is empty. Only the closing quote of a quoted target follows, as in a shell command.
+        // A quoted target, as in a shell command, can end with an empty value. Then only the closing quote follows.
         let is_end_of_quote = !is_target && value.bytes().all(|byte| b"'\"`)".contains(&byte));
         if value.is_empty() || value.starts_with(MASK) || is_class || is_end_of_quote {
             continue;

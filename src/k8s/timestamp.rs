@@ -143,7 +143,7 @@ impl RecentMinute {
             && *minute == self.text
         {
             let digits = eight_digits([s0, s1, f0, f1, f2, f3, f4, f5].map(|digit| *digit));
-            // A second of 60 is parsed by chrono.
+            // A leap second (`:60`) does not match here; chrono parses it below.
             if let Some(micros) = digits.filter(|micros| *micros < 60_000_000) {
                 return Some(self.start + i64::from(micros));
             }
@@ -191,7 +191,7 @@ fn micro_time(b: &[u8]) -> Option<i64> {
     };
     let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
     let (hour, minute, second) = (number(11..13)?, number(14..16)?, number(17..19)?);
-    // A second of 60 and days from 29 to 31 are parsed by chrono.
+    // chrono parses leap seconds (`:60`), and the days 29 to 31, which some months do not have.
     if !(1..=12).contains(&month) || !(1..=28).contains(&day) || hour > 23 || minute > 59 || second > 59 {
         return None;
     }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::Merge;
 
-/// The maximum number of words in [`Activity`]. Each word covers 64 minutes, so this is enough for eight years.
+/// The maximum number of 64-bit words in [`Activity`]. Each word covers 64 minutes, so this is enough for eight
+/// years.
 const MAX_WORDS: usize = 1 << 16;
 
 #[derive(Debug, Clone, Default)]
@@ -20,7 +21,7 @@ pub(crate) struct Activity {
 /// A period without events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Gap {
-    /// The first minute of the gap, in microseconds since 1970.
+    /// The start of the gap, in microseconds since 1970. It is the start of the first minute without events.
     pub(crate) from: i64,
     pub(crate) minutes: u64,
 }

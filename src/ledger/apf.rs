@@ -85,7 +85,8 @@ impl Flows {
         self.0.values().map(|load| load.queued_micros).fold(0, u64::saturating_add)
     }
 
-    /// Returns the loads sorted by key. The last load has no key: it sums the load of all keys beyond `MAX_FLOWS`.
+    /// Returns the loads, sorted by key. If a row has more than `MAX_FLOWS` keys, the last load has no key. It sums
+    /// the loads of the other keys.
     #[must_use]
     pub(crate) fn into_sorted(self) -> Vec<(Option<FlowKey>, FlowLoad)> {
         let (mut flows, overflow) = self.0.into_parts();

@@ -1,15 +1,15 @@
-//! Events before the end of a request: RequestReceived events, and ResponseStarted events that do not count as a
-//! request.
+//! Events before the end of a request: RequestReceived events, and ResponseStarted events of requests that are not
+//! long-running. A ResponseStarted event with status 401 is not one of them: it is the last event of its request.
 //!
-//! These events have their own table, because they lack parts of the row key. They have no response status. The
-//! RequestReceived event of an impersonated request does not name the impersonated user. In the table of rows, such
+//! These events have their own table, because they lack parts of the row key. A RequestReceived event has no response
+//! status. If the request is impersonated, this event does not name the impersonated user. In the table of rows, such
 //! events would add rows without requests. These rows would evict rows that have requests.
 
 use super::{Merge, Row};
 use crate::k8s::Stage;
 use crate::requests::{Request, RowKey};
 
-/// The events of requests whose row keys differ only in the response class.
+/// Counts the events before the end, for all requests whose row keys differ only in the response class.
 #[derive(Debug, Default)]
 pub(crate) struct EventsBeforeEnd {
     events: u64,
@@ -36,7 +36,7 @@ impl EventsBeforeEnd {
         self.row = None;
     }
 
-    /// Counts an event of a request that may never end.
+    /// Counts an event of a request whose end is unknown, because the log may not contain it.
     pub(super) fn add(&mut self, request: &Request<'_>) {
         self.events += 1;
         self.received += u64::from(request.stage == Stage::RequestReceived);
@@ -68,14 +68,16 @@ impl EventsBeforeEnd {
         row
     }
 
-    /// Adds the event counts to a row. Drops the exemplars, because they depend on block boundaries.
+    /// Adds the event counts to a row. Drops the exemplars. A RequestReceived event is only paired with events of the
+    /// same block. So the exemplars depend on the boundaries of blocks.
     pub(super) fn add_to_row(self, row: &mut Row) {
         row.events += self.events;
         row.received += self.received;
     }
 
-    /// Distributes the events over the rows with the same key. Each request gets one RequestReceived event. The first
-    /// row also gets the remaining events.
+    /// Distributes the events over the rows whose keys differ only in the response class. `with_key` contains the
+    /// indexes of these rows. A row gets at most one RequestReceived event for each of its requests. The first row
+    /// also gets the remaining events.
     pub(super) fn distribute(self, rows: &mut [(RowKey, Box<Row>)], with_key: &[usize]) {
         let mut left = self.received;
         for at in with_key {

@@ -3,7 +3,7 @@
 //! Above the maximum, the map keeps the keys with the smallest weights (rank, then hash) and evicts the others. The
 //! values of evicted keys are merged into one overflow value. Keys with a weight above a cutoff are evicted, and the
 //! cutoff never rises. So an evicted key never comes back, and the value of a kept key is complete. The result is the
-//! same for every order and every split of the input.
+//! same for every order of the input, and for every way to split it among workers.
 //!
 //! A key type can define overflow keys ([`BoundedKey::overflow_key`]). The values of evicted keys are then merged by
 //! overflow key. The maximum number of overflow keys is [`MAX_OVERFLOW_KEYS`].
@@ -19,9 +19,9 @@ use crate::requests::stable_hash;
 pub(super) type Weight = (u8, u64);
 
 pub trait BoundedKey: Eq + Sized {
-    /// Returns the overflow key of this key, and the hash of the overflow key. If this key is evicted, its value is
-    /// merged into the value of the overflow key. All evicted keys without an overflow key (`None`) share one
-    /// overflow value. The result must depend on this key only.
+    /// Returns the overflow key of this key, together with the overflow key's hash. If this key is evicted, its value
+    /// is merged into the value of the overflow key. Keys without an overflow key return `None`. If they are evicted,
+    /// they share one overflow value. The result must depend on this key only.
     fn overflow_key(&self) -> Option<(u64, Self)> {
         None
     }
@@ -59,7 +59,8 @@ pub struct BoundedMap<K, V> {
     by_overflow_key: Option<Box<Self>>,
     /// The merged value of evicted keys that have no overflow key.
     overflow: Option<Box<V>>,
-    /// True for the map in another map's `by_overflow_key`.
+    /// True if this map is the `by_overflow_key` of another map. If this map evicts a key, the value goes to
+    /// `overflow`.
     is_overflow_map: bool,
 }
 
@@ -81,8 +82,9 @@ impl<K: BoundedKey, V: Default + Merge> BoundedMap<K, V> {
         }
     }
 
-    /// Returns the value of a key with this hash, or the overflow value if the key is evicted. `rank` must depend on
-    /// the key only. Keys with a lower rank are kept before all keys with a higher rank.
+    /// Returns the value of a key, and inserts the key if it is missing. Returns the overflow value if the key is
+    /// evicted. `hash` is the hash of the key. `rank` must depend on the key only. The map evicts keys with the
+    /// highest rank first.
     pub(crate) fn entry_with_hash<Q>(
         &mut self,
         hash: u64,

@@ -23,7 +23,8 @@ const MAX_AGENT: usize = 160;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClientKey {
     pub kind: Kind,
-    /// The user that the requests act as.
+    /// The user that the requests act as. All nodes share one identity. If the log names no user, this is the product
+    /// in the user agent.
     pub(crate) identity: Box<str>,
     /// The user that authenticated, if the request impersonates another one.
     pub(crate) impersonator: Option<Box<str>>,
@@ -52,7 +53,7 @@ impl Equivalent<ClientKey> for ClientRef<'_> {
 
 impl BoundedKey for ClientKey {}
 
-/// Evicted rows are merged by the part of the row key that determines the verdict.
+/// Evicted rows are merged if their keys are equal after names are removed. Such rows have the same verdict.
 impl BoundedKey for RowKey {
     fn overflow_key(&self) -> Option<(u64, Self)> {
         let folded = self.without_names();
@@ -72,14 +73,15 @@ pub struct Client {
     pub(crate) workloads: DistinctSet,
     /// The namespaces in which the client works. `namespace_of` finds them in the client's requests.
     pub namespaces: DistinctSet,
-    /// The hashes of all pairs of product and row key. The number of these hashes does not depend on the order of the
-    /// input, but the number of kept rows does.
+    /// The hashes of all pairs of product and row key. `MAX_ROWS` limits the number of these hashes. This number does
+    /// not depend on the order of the input, but the number of kept rows does.
     pub(super) row_hashes: DistinctSet,
 }
 
-/// Returns the namespace of a request, if this namespace shows where the client works. The namespace of a request for
-/// Leases never shows it. In the namespace of the client's own ServiceAccount, some other requests do not show it
-/// either. These are reads of single objects, and requests for configuration, events and leader election.
+/// Returns the namespace of a request, or `None` if it does not show where the client works. Requests for Leases
+/// never show it. In the namespace of the client's own ServiceAccount, two more groups do not show it. These are
+/// GETs, and requests for configmaps, secrets, events, endpoints and endpointslices. Clients need them for
+/// configuration, events and leader election.
 pub(super) fn namespace_of<'r>(request: &Request<'r>) -> Option<&'r str> {
     let namespace = request.spec.namespace;
     (!namespace.is_empty() && !is_upkeep(request, namespace)).then_some(namespace)

@@ -35,8 +35,8 @@ pub struct Clients {
 /// alone has more rows. Returns `None` if all clients stay.
 ///
 /// The cutoff is directly below the weight of the first client that does not fit. The weight of the last client that
-/// fits would be too low. With that cutoff, a client that is read later and has a weight between the two would also
-/// be evicted.
+/// fits would be too low. A client that is read later may have a weight between these two weights. Such a client must
+/// not be evicted.
 pub(super) fn row_cutoff(mut clients: Vec<(Weight, usize)>, max_rows: usize) -> Option<Weight> {
     clients.sort_unstable();
     let mut all = 0;
@@ -70,7 +70,8 @@ impl Clients {
         Self { max_rows, ..self }
     }
 
-    /// `names` are the names in the server's configuration.
+    /// `names` contains the resources without a watch cache, and the API groups of aggregated servers. The row keys
+    /// depend on it.
     #[must_use]
     pub(crate) fn with_names(self, names: Arc<ConfiguredNames>) -> Self {
         Self { names, ..self }
@@ -84,7 +85,7 @@ impl Clients {
 
     /// Evicts clients until at most `max_rows` rows are left.
     fn evict_rows(&mut self) {
-        // Evict the clients above the maximum number of clients first.
+        // `entries` evicts the clients above the maximum number of clients. Do this first.
         drop(self.by_key.entries());
         if let Some(cutoff) = row_cutoff(self.rows().collect(), self.max_rows) {
             self.by_key.evict_above(cutoff);
@@ -103,8 +104,9 @@ impl Clients {
     pub(super) fn observe_in(&mut self, request: &Request<'_>, row_hash: RowHash) -> Option<SharedRow> {
         let (row, namespaces, is_mixed) = self.row(request, row_hash);
         let is_new_target = row.count_in_table(|row| row.observe(request));
-        // In a normal row, only the first request for a target can add a namespace. In an overflow row, each request
-        // can. There, some requests for a target show where the client works, and others do not.
+        // A normal row has one verb and one resource. So all requests for a target show where the client works, or
+        // none of them does. It is enough to check the first one. An overflow row mixes verbs and resources, so check
+        // each request.
         if is_new_target.is_some_and(|is_new| is_new || is_mixed)
             && let Some(namespace) = namespace_of(request)
         {
@@ -235,13 +237,13 @@ impl Clients {
         }
     }
 
-    /// Iterates over all clients, including the overflow.
+    /// Iterates over all clients, including the overflow that sums the evicted clients.
     fn each_client(&mut self) -> impl Iterator<Item = &mut Client> {
         self.evict_rows();
         self.by_key.values_mut()
     }
 
-    /// Calls `show` for each row that has a row key, in no order.
+    /// Calls `show` for each row, in no order. Skips overflow rows that have no row key.
     pub(crate) fn each_row(&mut self, mut show: impl FnMut(&RowKey, &Row)) {
         for client in self.each_client() {
             for product in client.products.values_mut() {

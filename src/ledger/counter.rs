@@ -16,8 +16,9 @@ const NAMESPACES: usize = 1 << 11;
 #[derive(Debug)]
 pub(crate) struct Counter<'c> {
     shared: &'c SharedLedger,
-    /// The rows of recent requests, in slots chosen by row hash. A client needs 2^32 tries to make two of its own rows
-    /// collide, and 2^64 tries to collide with another client's row.
+    /// The rows of recent requests, in slots chosen by row hash. A cached row is used only if its three hashes are
+    /// equal to those of the request. A client needs 2^32 tries to make two of its own rows collide. It needs 2^64
+    /// tries to collide with another client's row.
     rows: Vec<Option<(RowHash, SharedRow)>>,
     /// Like `rows`, for events before the end of their request.
     begun: Vec<Option<(RowHash, SharedRow<EventsBeforeEnd>)>>,
@@ -130,7 +131,7 @@ impl<'c> Counter<'c> {
     }
 }
 
-/// The cache slot of a hash. `places` is a power of two.
+/// The cache slot of a hash. `places` is the number of slots, a power of two.
 fn place_of(hash: u64, places: usize) -> usize {
     (hash >> 32) as usize & (places - 1)
 }

@@ -71,8 +71,8 @@ impl Merge for Deprecated {
     }
 }
 
-/// The server's measurements of slow requests (annotations `apiserver.latency.k8s.io/*`). The server writes them only
-/// above 500 ms.
+/// The server's measurements of slow requests (annotations `apiserver.latency.k8s.io/*`). The server writes these
+/// annotations only if a request takes more than 500 ms.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Observed {
     /// Measured requests for which the server did not call etcd.

@@ -2,9 +2,9 @@
 //! several audit sinks or at-least-once delivery.
 //!
 //! Workers share one deduplicator, because the duplicates of an event may reach different workers. The deduplicator
-//! identifies an event by its receive time and 48 bits of a keyed hash. Take 10^9 distinct events at 1,000 a second.
-//! The odds that two of them count as duplicates are 1 in 560. The odds grow in proportion to the rate. Without a
-//! receive time, the deduplicator compares 10 more bits of the hash.
+//! identifies an event by its receive time and 48 bits of a keyed hash. Two distinct events may therefore count as
+//! duplicates. For 10^9 distinct events at 1,000 a second, the odds that this happens are 1 in 560. The odds grow in
+//! proportion to the rate. If events have no receive time, the deduplicator compares 10 more bits of the hash.
 
 use std::collections::VecDeque;
 use std::sync::MutexGuard;
@@ -21,11 +21,12 @@ pub enum Dedup {
     /// Compares each event with at most `SHARDS * PER_SHARD` of the most recent events.
     #[default]
     Auto,
-    /// Compares nothing, with two exceptions. Some servers before 1.36 write a second access log line for a request.
-    /// Some servers since 1.30 write a second event when a long-running request begins.
+    /// Detects only what servers themselves write twice. Some servers before 1.36 write a second access log line for
+    /// a request. Some servers since 1.30 write a second ResponseStarted event for a long-running request.
     Off,
-    /// Compares each event with all events. Memory grows with the log: an event takes 6 to 8 bytes, and a late event up
-    /// to 20. A long-running request takes twice as much, because its start is recorded too.
+    /// Compares each event with all events. Memory grows with the log: an event takes 6 to 8 bytes. An event that is
+    /// read late, long after others of its time, takes up to 20 bytes. A long-running request takes twice as much,
+    /// because its start is recorded too.
     Exact,
 }
 
@@ -39,8 +40,8 @@ const SLOT: i64 = 8_000_000;
 /// The maximum initial capacity of a table, in events. The initial capacity is the mean size of the other tables, up
 /// to this maximum.
 const AT_FIRST: usize = 1 << 12;
-/// The number of open tables in a shard. Several are open, because workers may be some time slots apart, and long
-/// requests end late.
+/// The number of tables in a shard that stay open: the newest ones. Several are open, because workers may be some
+/// time slots apart. Also, the log contains the end of a long request long after its receive time.
 const STILL_OPEN: usize = 2;
 /// A closed table opens again after this many late events.
 const MOST_LATE: usize = 64;
@@ -60,7 +61,7 @@ pub struct Deduplicator {
 #[derive(Debug, Default)]
 struct DedupShard {
     tables: HashMap<i64, SlotTable, FxBuildHasher>,
-    /// The numbers of the tables, oldest table first.
+    /// The numbers of the tables, in the order in which the tables were created.
     order: VecDeque<i64>,
     events: usize,
 }
@@ -202,8 +203,8 @@ impl Deduplicator {
         self.shard(table).insert(hashes, table, self.bounded)
     }
 
-    /// Records an event that can have any of several keys. Returns false if one of them is recorded already. Otherwise
-    /// records the first key.
+    /// Records an event whose start time is not exact. `keys` are the keys of its time interval, and of the intervals
+    /// before and after it. Returns false if one of them is recorded already. Otherwise records the first key.
     pub(crate) fn insert_one_of(&self, keys: [EventKey; 3]) -> bool {
         let [own, others @ ..] = keys;
         !others.iter().any(|other| self.contains(*other)) && self.insert(own)

@@ -8,8 +8,8 @@ use crate::k8s::EtcdVersion;
 /// The maximum number of pairs of version and source.
 const MAX_VERSIONS: usize = 1_024;
 
-/// The etcd versions in start lines, each with its source. Above the maximum, the oldest versions are kept, because
-/// they limit what the apiserver may do.
+/// The etcd versions in start lines, each with its source. Above the maximum, the lowest versions are kept. The
+/// apiserver uses some features only if etcd is new enough, so these versions decide.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EtcdVersions(BTreeSet<(EtcdVersion, u32)>);
 
@@ -21,7 +21,7 @@ impl EtcdVersions {
         }
     }
 
-    /// Iterates over the versions, oldest first, each with its source.
+    /// Iterates over the versions, lowest version first, each with its source.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (EtcdVersion, u32)> {
         self.0.iter().copied()
     }

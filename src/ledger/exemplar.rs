@@ -1,5 +1,6 @@
-//! The costliest requests of a row, as evidence. A total order chooses them: cost, receive time, audit ID, URI,
-//! status, position. Position comes last, so that the choice does not depend on how a log is split into files.
+//! The costliest requests of a row, as evidence. The cost of a request is its duration here. A total order chooses
+//! the requests: cost, receive time, audit ID, URI, status, position. Position comes last, so that the choice does
+//! not depend on how a log is split into files.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -13,8 +14,8 @@ use crate::requests::Request;
 const MAX_EXEMPLARS: usize = 2;
 /// Length limit of a URI, in bytes.
 const MAX_URI: usize = 400;
-/// The maximum number of bytes of a URI that are searched for secrets. It is larger than [`MAX_URI`], because a cut
-/// could hide the start of a secret.
+/// The maximum number of bytes of a URI that are searched for secrets. It is larger than [`MAX_URI`]: in a URI that
+/// is cut too early, the search may not recognize a secret.
 const MAX_MASKED: usize = 16 * MAX_URI;
 /// Length limit of an audit ID, in bytes. The apiserver creates IDs of 36 bytes.
 const MAX_AUDIT_ID: usize = 64;
@@ -48,7 +49,7 @@ impl Exemplar {
         self.texts.audit_id()
     }
 
-    /// The URI as recorded. It may contain a continue token. A URI that is too long is masked and cut.
+    /// The URI as recorded. It may contain a continue token. A URI of more than [`MAX_URI`] bytes is masked and cut.
     #[must_use]
     pub(crate) fn uri(&self) -> &str {
         self.texts.uri()
@@ -74,7 +75,7 @@ impl Exemplar {
     }
 }
 
-/// Cost (higher first), then receive time (earlier first).
+/// Duration (longest first), then receive time (earliest first).
 type Rank = (Reverse<Option<u64>>, i64);
 
 fn rank(micros: Option<u64>, received: Option<i64>) -> Rank {
@@ -91,7 +92,8 @@ pub struct Exemplars {
 }
 
 impl Exemplars {
-    /// Returns false only if the request is not one of the costliest. This cheap test avoids copies of texts.
+    /// Returns false only if the request is certainly not one of the costliest. This cheap test avoids copies of
+    /// texts.
     #[must_use]
     pub(crate) fn wants(&self, micros: Option<u64>, received: Option<i64>, audit_id: &str) -> bool {
         let Some(cutoff) = self.cutoff else { return true };
@@ -145,8 +147,9 @@ impl Merge for Exemplars {
     }
 }
 
-/// An audit ID and a URI. Secrets in a URI are masked when the URI is shown, because most exemplars are replaced before
-/// that. Only a long URI is masked at once, because a cut could hide the start of a secret.
+/// An audit ID and a URI. Secrets in a URI are masked only when the URI is shown, because costlier requests replace
+/// most exemplars earlier. A long URI is masked at once, before it is cut, because a cut could hide the start of a
+/// secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Texts {
     /// The audit ID, then the URI.

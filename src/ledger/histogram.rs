@@ -11,8 +11,8 @@ use super::packed::Packed;
 #[derive(Clone, Default)]
 pub struct Histogram {
     buckets: Packed,
-    /// The buckets of the last durations, which `buckets` does not count yet. This array is a part of the row, so
-    /// most events avoid a memory access.
+    /// The buckets of the last durations, which `buckets` does not count yet. This array is stored in the row, so
+    /// most events need no access to the memory of `buckets`.
     latest: [u16; LATEST],
     held: u16,
     count: u64,

@@ -33,13 +33,14 @@ pub struct Index {
 
 #[derive(Debug, Default)]
 struct IndexShard {
-    /// The smallest [`Place`] of each request, by the hash of the request.
+    /// For the hash of each request: its first [`Place`] in sort order.
     requests: HashMap<u64, Place, FxBuildHasher>,
     /// The other places of requests with reused IDs.
     repeated: HashMap<u64, BTreeSet<Place>, FxBuildHasher>,
 }
 
-/// Where a request was counted. Places in the audit log sort before places in the access log.
+/// The row in which a request was counted, with the log and the result of the request. Rows of the audit log sort
+/// before rows of the access log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     is_access: bool,
@@ -121,7 +122,7 @@ impl Index {
         Some(best.row)
     }
 
-    /// Returns the row of a request in either log.
+    /// Returns the row of a request. If both logs contain the request, returns its row in the audit log.
     pub(crate) fn row(&self, request: u64) -> Option<u64> {
         self.shards.lock_for(request).requests.get(&request).map(|place| place.row)
     }

@@ -7,7 +7,7 @@ use crate::decode::{Foreign, Layers, SkipReason};
 use crate::input::block::Damage;
 use crate::k8s::Stage;
 
-/// The maximum number of positions that are kept for each reason.
+/// The maximum number of positions that are kept for each [`SkipReason`], and for unreadable bytes.
 pub const MAX_POSITIONS: usize = 5;
 
 /// The position of a skipped record.
@@ -24,7 +24,7 @@ pub struct UnreadAt {
     pub(crate) source: u32,
     /// Offset of the first byte in the decompressed stream.
     pub(crate) offset: u64,
-    /// Line on which the record begins, from 1.
+    /// Line on which the record with these bytes begins, from 1.
     pub(crate) line: u64,
     /// The number of unreadable bytes.
     pub(crate) bytes: u64,
@@ -99,7 +99,7 @@ pub struct SourceCounts {
     pub(crate) by_layers: BTreeMap<Layers, u64>,
     /// How the source is split into records.
     pub(crate) framing: &'static str,
-    /// Events in the log category of Azure that excludes read requests.
+    /// Events in Azure's log category `kube-audit-admin`, which excludes read requests.
     pub(crate) without_reads: u64,
 }
 
@@ -120,8 +120,8 @@ impl SourceCounts {
         *totals.foreign.entry(kind).or_default() += times;
     }
 
-    /// Counts `times` skipped entries and their bytes, without positions. Call it only if [`MAX_POSITIONS`] other entries
-    /// with this reason are counted already.
+    /// Counts `times` skipped entries without positions. `unread` is the number of their bytes. Call it only if
+    /// [`MAX_POSITIONS`] other entries with this reason are counted already.
     pub(crate) fn skip_times(
         &mut self,
         reason: SkipReason,

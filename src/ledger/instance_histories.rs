@@ -32,7 +32,7 @@ pub(crate) use history_entry::{HistoryEntry, RequestKind, ResponseClass, shape_h
 pub(super) struct Bounds {
     /// The maximum number of instances that are kept.
     histories: usize,
-    /// The number of requests that every step may keep of each kept instance. Even the last step may keep this many.
+    /// Every step, even the last one, may keep this many requests of each kept instance.
     free: usize,
     /// The maximum number of requests above `free`, summed over all instances.
     budget: usize,

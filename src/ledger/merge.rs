@@ -1,6 +1,6 @@
-//! Adds counts.
+//! A trait for counts that can be added to each other.
 
-/// Adds values. The result does not depend on their order or grouping.
+/// Adds another value of the same type. The result does not depend on the order or the grouping of the additions.
 pub trait Merge {
     fn merge(&mut self, other: Self);
 }

@@ -1,5 +1,5 @@
-//! Counts by client and request shape that can be merged. All counts are integers, so every merge order gives the same
-//! result.
+//! Counts by client and request shape. The counts of several workers can be merged. All counts are integers, so every
+//! merge order gives the same result.
 
 pub(crate) mod activity;
 pub(crate) mod apf;

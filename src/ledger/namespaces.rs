@@ -1,7 +1,7 @@
-//! Counts the distinct objects that requests name, by namespace and resource. An inventory counts objects only for the
-//! whole cluster. These numbers show which namespaces are large.
+//! Counts the distinct objects that requests name, by namespace and resource. An inventory counts objects only for
+//! the whole cluster. These numbers show which namespaces are large.
 //!
-//! All data are sets, so neither the order nor the split of the requests affects the result.
+//! All data are sets. So neither the order of the requests nor their split among workers affects the result.
 
 use std::collections::HashMap;
 
@@ -164,11 +164,12 @@ impl Weights {
     }
 }
 
-/// Shows how many of a resource's objects are in the namespaces of some requests, according to the log.
+/// The share of a resource's objects in the namespaces that the requests of a row read. It is estimated from the
+/// objects that the log names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NamespacePart {
-    /// A sum over the requests. For each request, it adds the number of objects that the log names in the namespace
-    /// of the request.
+    /// The sum, over all requests, of the known objects in the request's namespace. An object is known if the log
+    /// contains its name.
     named: u64,
     requests: u64,
     /// The number of objects that the log names in all namespaces.
@@ -178,10 +179,10 @@ pub(crate) struct NamespacePart {
 }
 
 impl NamespacePart {
-    /// Estimates the number of objects in one of the namespaces. `objects` is the number of objects in the cluster,
-    /// and `namespaces` the number of namespaces, if known. Each namespace counts as if the log named one more object
-    /// in it. So the estimate is above 0 even for a namespace without named objects. If the log names few objects,
-    /// the estimates of all namespaces are nearly equal.
+    /// Estimates the mean number of objects in the namespace of a request. `objects` is the number of objects in the
+    /// cluster, and `namespaces` the number of namespaces, if known. Each namespace counts as if the log named one
+    /// more object in it. So the estimate is above 0 even for a namespace without named objects. If the log names few
+    /// objects, the estimates of all namespaces are nearly equal.
     #[must_use]
     pub(crate) fn objects(self, objects: u64, namespaces: Option<u64>) -> u64 {
         let namespaces = namespaces.unwrap_or(0).max(self.namespaces);

@@ -12,12 +12,12 @@ const MINUTE: i64 = 60_000_000;
 /// The maximum number of open requests that a row tracks. Above it, the row tracks only a sample, chosen by the hash of
 /// the ID. The number of open requests is then an estimate.
 const MAX_OPEN: usize = 1 << 16;
-/// The maximum number of tracked requests that have an end and no start. In a log without ResponseStarted events, all
-/// requests are like this, and none of them is open.
+/// The maximum number of tracked requests with a known end but no known start. In a log without ResponseStarted
+/// events, all requests are like this, and none of them is open.
 const MAX_ENDED: usize = 1 << 13;
 
 /// A hash of a request's audit ID and receive time. The receive time distinguishes requests with the same ID, because
-/// a client may reuse an ID. Some records have no receive time.
+/// a client may reuse an ID. If a record has no receive time, the hash covers only the audit ID.
 type Id = u64;
 
 fn id_of(request: &Request<'_>) -> Id {
@@ -116,8 +116,8 @@ impl OpenLongRunning {
     /// Adds the open requests to a timeline.
     pub(crate) fn add_open_to(&self, timeline: &mut Timeline) {
         let mut open: Vec<(u32, u64)> = self.open_ones().collect();
-        // Each tracked request represents the same number of requests. The earliest requests also get the remainder
-        // of the division.
+        // Each tracked request counts as `all / followed` requests. The earliest ones also get the remainder of this
+        // division.
         open.sort_unstable();
         let (all, followed) = (self.open(), open.iter().map(|(_, requests)| requests).sum::<u64>());
         let mut before = 0;
@@ -128,8 +128,8 @@ impl OpenLongRunning {
         }
     }
 
-    /// Iterates over the IDs of tracked open requests. For each ID: the receive time in minutes since 1970, and the
-    /// number of open requests.
+    /// Iterates over the tracked open requests, grouped by ID. Each item has the receive time, in minutes since 1970,
+    /// and the number of open requests with this ID.
     fn open_ones(&self) -> impl Iterator<Item = (u32, u64)> {
         let open = |own: &Unpaired| Some((own.minute, u64::try_from(own.starts).ok()?));
         self.unpaired.values().filter_map(open)

@@ -1,4 +1,5 @@
-//! Items that wait for the other items of their group. Several workers may read the items of one group, in any order.
+//! Items that wait for the other items of their group. For example, the access log lines of one request are a group.
+//! Several workers may read the items of one group, in any order.
 
 use std::collections::VecDeque;
 

@@ -1,5 +1,5 @@
-//! Records when something was present in the log. The memory is fixed, and the result does not depend on the order of
-//! the times.
+//! Records the times at which evidence of a server version is in the log. The memory is fixed, and the result does
+//! not depend on the order of the times.
 
 /// The number of time slots of a [`Presence`]. Each is one bit of a `u64`.
 const SLOTS: u64 = 64;
@@ -12,7 +12,8 @@ pub(crate) struct Presence {
     first: i64,
     last: i64,
     shift: u8,
-    /// The lowest bit is the slot of the first time. 0 if no time is known.
+    /// One bit for each slot: 1 if the slot has a time. The lowest bit is the slot of the first time. 0 if no time is
+    /// known.
     slots: u64,
 }
 
@@ -89,8 +90,8 @@ impl Presence {
             let is_change = own.0 < other.0 && own.1 < other.1 && both <= most;
             is_change.then(|| Change { from: other.0, until: own.1.saturating_add(1) })
         };
-        // A single late record can cause a long overlap. So first try a short overlap, then a cut without an overlap,
-        // then a longer overlap.
+        // A single late record can cause a long overlap. So first try an overlap of at most a quarter of the time.
+        // Then try a change without an overlap. Then try an overlap of at most half of the time.
         gradual(total / 4).or_else(|| self.cut(later)).or_else(|| gradual(total / 2))
     }
 

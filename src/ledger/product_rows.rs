@@ -1,4 +1,4 @@
-//! The rows of a product, complete with the events before the end of requests.
+//! Adds the events in [`EventsBeforeEnd`](super::EventsBeforeEnd) to the rows of a product.
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -6,19 +6,20 @@ use rustc_hash::FxBuildHasher;
 use super::{ClientProduct, Merge, Row};
 use crate::requests::{RowKey, StatusClass};
 
-/// The rows of a product, after the events of [`EventsBeforeEnd`] were added to them.
+/// The rows of a product, including the events in [`EventsBeforeEnd`](super::EventsBeforeEnd).
 #[derive(Debug, Default)]
 pub struct ProductRows {
     /// Sorted by number of requests, largest first.
     pub rows: Vec<(RowKey, Box<Row>)>,
-    /// The sum of all evicted rows; `None` if no row was evicted.
+    /// The sum of the evicted rows that `rows` does not contain under an overflow key. `None` if `rows` contains
+    /// everything.
     pub overflow: Option<Box<Row>>,
 }
 
 impl ProductRows {
-    /// Adds the events of each key to the rows with this key. A key without a row gets a new row. The requests of
-    /// such a key did not end in the log, or their later events name an impersonated user. With `received_only`, no
-    /// request ended, so all rows are new.
+    /// Adds the events in `product.begun` to the rows whose keys differ only in the response class. A key without
+    /// such a row gets a new row. Its requests did not end in the log, or their later events name an impersonated
+    /// user. With `received_only`, the log has only RequestReceived events, so all rows are new.
     #[must_use]
     pub fn from_product(product: ClientProduct, received_only: bool) -> Self {
         let ClientProduct { rows, begun, .. } = product;

@@ -24,7 +24,7 @@ pub(crate) struct RequestRates {
 /// The minute with the highest rate. If several minutes have this rate, the first of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Busiest {
-    /// In minutes since 1970.
+    /// Minutes since 1970.
     pub(crate) minute: u64,
     /// The number of requests in a window of `window_minutes` minutes, at the rate of this minute.
     pub(crate) requests: u64,
@@ -35,7 +35,7 @@ pub(crate) struct Busiest {
 /// The rate from a minute until the next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Step {
-    /// In minutes since 1970.
+    /// Minutes since 1970.
     pub(crate) minute: u64,
     pub(crate) requests: u64,
 }

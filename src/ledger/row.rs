@@ -18,7 +18,8 @@ const ALMOST_A_MINUTE: u64 = 59_000_000;
 pub struct Row {
     pub events: u64,
     pub(crate) received: u64,
-    /// The number of ResponseComplete and Panic events. Each ended request has one of them.
+    /// The number of ended requests. Each has a ResponseComplete or a Panic event. A request that failed
+    /// authentication has only a ResponseStarted event, with status 401.
     pub(crate) ended: u64,
     /// The number of Panic events.
     pub(crate) panics: u64,
@@ -33,8 +34,8 @@ pub struct Row {
     /// Receive times of requests with a 4xx status, and of requests with a 5xx status. They are separate, because
     /// such requests cost less than others.
     failed_at: Option<Box<[Timeline; 2]>>,
-    /// Receive times of RequestReceived events. They are kept until a request of the row ends, because a log may
-    /// contain no other events.
+    /// Receive times of RequestReceived events. They are dropped when a request of the row ends. They are needed
+    /// because a log may contain only RequestReceived events.
     received_times: Option<Box<Timeline>>,
     /// Receive times of the first and last event, in microseconds since 1970.
     pub(crate) span: Option<(i64, i64)>,

@@ -46,7 +46,8 @@ impl SharedClients {
         }
     }
 
-    /// `names` are the names in the server's configuration.
+    /// `names` contains the resources without a watch cache, and the API groups of aggregated servers. The row keys
+    /// depend on it.
     #[must_use]
     pub(crate) fn with_names(self, names: Arc<ConfiguredNames>) -> Self {
         let shards = Sharded::new(|| Clients::new(self.bound).with_names(Arc::clone(&names)));
@@ -104,7 +105,8 @@ impl SharedClients {
         }
         let before = shard.by_key.len();
         let counted = count(&mut shard);
-        // The number of clients may have shrunk, because the shard evicted some. Then the difference wraps on purpose.
+        // The shard may have evicted clients, so that their number is smaller than before. Then the difference wraps
+        // on purpose, and the addition below wraps back.
         let change = shard.by_key.len().wrapping_sub(before);
         let added = std::mem::take(&mut shard.added);
         let limit = self.max_rows + self.max_rows / 4;

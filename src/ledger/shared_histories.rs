@@ -78,7 +78,8 @@ impl SharedInstanceHistories {
         if before == after {
             return;
         }
-        // The size of the shard may have shrunk. Then the difference wraps on purpose.
+        // The size of the shard may be smaller than before. Then the difference wraps on purpose, and the addition
+        // wraps back.
         let add = |all: &AtomicUsize, before: usize, after: usize| {
             let change = after.wrapping_sub(before);
             all.fetch_add(change, Ordering::Relaxed).wrapping_add(change)

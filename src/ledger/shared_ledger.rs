@@ -15,7 +15,8 @@ pub(crate) struct SharedLedger {
 }
 
 impl SharedLedger {
-    /// `names` are the names in the server's configuration.
+    /// `names` contains the resources without a watch cache, and the API groups of aggregated servers. The row keys
+    /// depend on it.
     #[must_use]
     pub(crate) fn new(names: &Arc<ConfiguredNames>) -> Self {
         Self { clients: SharedClients::default().with_names(Arc::clone(names)), ..Self::default() }

@@ -3,10 +3,10 @@
 //!
 //! A row counts up to 64 targets exactly. Above that, it counts only a sample: targets whose hash begins with enough
 //! zeros (adaptive sampling: M. Wegman; P. Flajolet, "On adaptive sampling", 1990). It then also counts the requests
-//! for all targets in two tables of cells. A target with far more requests than others is visible in these tables (as
-//! in G. Cormode, S. Muthukrishnan, "An improved data stream summary: the count-min sketch", 2005). The sample
-//! depends only on the set of targets, and cells are sums. So neither the order nor the split of the requests affects
-//! the result.
+//! for all targets in two tables of cells. Several targets may share a cell. A target with far more requests than
+//! others is visible in these tables (as in G. Cormode, S. Muthukrishnan, "An improved data stream summary: the
+//! count-min sketch", 2005). The sample depends only on the set of targets, and cells are sums. So neither the order
+//! of the requests nor their split among workers affects the result.
 
 use smallvec::SmallVec;
 

@@ -2,8 +2,8 @@
 //!
 //! Time is divided into windows, which are one minute wide at first. If too many windows have requests, all windows
 //! become two minutes wide, then four, and so on. The width is the smallest one at which at most [`MAX_WINDOWS`]
-//! windows have requests. It depends only on the set of minutes, so neither the order nor the split of the requests
-//! affects the result.
+//! windows have requests. It depends only on the set of minutes. So neither the order of the requests nor their split
+//! among workers affects the result.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,18 @@ use super::Merge;
 use super::packed::Packed;
 
 /// The maximum number of windows with requests for each row. A day has 1,440 minutes, so a log of one day has exact
-/// minutes. If most minutes have requests, each minute takes one byte, or two above 255 requests. Otherwise each minute
-/// with requests takes 4 bytes. In a log of more than 40 days, later minutes take about 26 bytes. 100,000 rows with
-/// requests in every minute of a day take 0.2 GB; such a log has at least 144 million requests.
+/// minutes. If most minutes have requests, each minute takes one byte, or two above 255 requests. Otherwise each
+/// minute with requests takes 4 bytes. A minute that is more than about 40 days after the first one takes about 26
+/// bytes. 100,000 rows with requests in every minute of a day take 0.2 GB. Such a log has at least 144 million
+/// requests.
 pub(crate) const MAX_WINDOWS: usize = 1_536;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Timeline {
     /// Requests by window. The key is minutes since 1970, divided by the width.
     windows: Packed,
-    /// The current window and its requests, which are not in `windows` yet. Most requests belong to the same window as
-    /// the request before, so this saves a memory access.
+    /// The current window and its requests, which are not in `windows` yet. Most requests belong to the same window
+    /// as the request before. So they need no access to the memory of `windows`.
     current: (u32, u32),
     /// A window is `1 << shift` minutes wide.
     shift: u8,

@@ -17,8 +17,8 @@ use crate::requests::request_hash;
 pub(crate) const MAX_TRACES: usize = 1 << 15;
 /// Length limit of an operation and of an audit ID, in bytes.
 const MAX_TEXT: usize = 64;
-/// Traces before Kubernetes 1.7 have no number. They have only one line, so the position of this line replaces the
-/// number. This bit marks such a position.
+/// Since Kubernetes 1.7, a trace has a number, such as 123 in `Trace[123]`. Older traces have only one line, so the
+/// position of this line replaces the number. This bit marks such a position.
 const NO_NUMBER: u64 = 1 << 63;
 
 #[derive(Debug)]
@@ -110,8 +110,8 @@ impl Traces {
         self.assembled().filter(|trace| trace.request.is_some())
     }
 
-    /// The number of traces that are missing in [`Traces::assembled`]. There were more than [`MAX_TRACES`] traces, or
-    /// another trace of the source has the same number.
+    /// The number of traces that are missing in [`Traces::assembled`]. Either there were more than [`MAX_TRACES`]
+    /// traces, or another trace of the source has the same number.
     #[must_use]
     pub(crate) fn left_out(self) -> u64 {
         let (entries, overflow) = self.0.into_parts();

@@ -13,10 +13,10 @@ use crate::requests::{ClaimSource, VersionClaim};
 
 /// The maximum number of distinct claims. Logs that nobody tampered with have a few in each source.
 const MAX_STATEMENTS: usize = 1 << 16;
-/// The maximum number of signs. Each source has at most a few hundred.
+/// The maximum number of pairs of [`Sign`] and source. Each source has at most a few hundred.
 const MAX_SIGNS: usize = 1 << 16;
-/// The maximum number of instances: enough for the nodes of a large cluster. While workers count, they keep up to twice
-/// as many.
+/// The maximum number of instances whose version claims are kept: enough for the nodes of a large cluster. While
+/// workers count, they keep up to twice as many.
 const MAX_INSTANCES: usize = 8_192;
 
 /// Evidence of the server's version that does not state a version number.
@@ -59,7 +59,8 @@ impl Claim {
         }
     }
 
-    /// Whether the number of instances with the claim matters.
+    /// Whether kubetoll counts the instances that make this claim. True for kubelets, kube-proxies and unconfirmed
+    /// clients.
     #[must_use]
     pub(crate) fn is_counted_by_instance(self) -> bool {
         matches!(
@@ -112,14 +113,14 @@ impl Default for VersionEvidence {
     }
 }
 
-/// A cache of recent entries with their times. A repeated entry costs one comparison.
+/// A cache of recent evidence with its times. Repeated evidence costs only one comparison.
 #[derive(Debug, Clone)]
 struct Recent([Option<(EvidenceKey, Presence)>; Self::SLOTS]);
 
 impl Recent {
     const SLOTS: usize = 64;
 
-    /// Records a time for an entry. If another entry must leave the cache for it, returns the other entry.
+    /// Records a time for an entry. If another entry leaves the cache to make room, returns that entry.
     #[allow(clippy::cast_possible_truncation, reason = "the upper bits choose a slot")]
     fn note(&mut self, key: EvidenceKey, at: Option<i64>) -> Option<(EvidenceKey, Presence)> {
         let slot = &mut self.0[(FxBuildHasher.hash_one(key) >> 58) as usize];
@@ -169,7 +170,6 @@ impl VersionEvidence {
         }
     }
 
-    /// Records a claim.
     pub(crate) fn claim(&mut self, claim: Claim, source: u32, at: Option<i64>) {
         match claim {
             Claim::Stated(by, version, instance) => {
@@ -305,7 +305,8 @@ pub struct ServerTimeline {
     other_sources: Vec<(i64, u8)>,
     /// Start times, each with a version index, for each source with evidence of its own server's version.
     by_source: BTreeMap<u32, Vec<(i64, u8)>>,
-    /// The names in the server's configuration. All versions share them.
+    /// The resources without a watch cache, and the API groups of aggregated servers. They are the same for all
+    /// versions.
     pub(crate) names: Arc<ConfiguredNames>,
 }
 
@@ -356,7 +357,7 @@ impl ServerTimeline {
         }
     }
 
-    /// Returns this timeline for servers with these configured names.
+    /// Sets [`ServerTimeline::names`], and returns the timeline.
     #[must_use]
     pub(crate) fn with_names(self, names: ConfiguredNames) -> Self {
         Self { names: Arc::new(names), ..self }

@@ -12,13 +12,13 @@ use crate::ledger::instance_histories::{HistoryEntry, RequestKind, ResponseClass
 
 /// The minimum number of instances in a herd.
 const MIN_INSTANCES: u64 = 10;
-/// The factor by which a herd exceeds the time around it. Each counted second of a herd has at least two LISTs. It
-/// also has more than this many times the LISTs of an ordinary second; see [`AROUND`]. The mean rate of the whole
-/// herd must be at least this many times the mean rate around the herd.
+/// A herd sends at least this many times the usual number of LISTs. Each second of a herd has at least two LISTs. It
+/// has more than this many times the LISTs of an ordinary second; see [`AROUND`]. The mean rate of the whole herd is
+/// at least this many times the mean rate around the herd.
 const TIMES_ORDINARY: u64 = 4;
-/// The number of LISTs in an ordinary second is the third quartile over the seconds around it. The seconds around it
-/// are this many seconds before and this many seconds after. So a high rate that lasts for more than a quarter of
-/// this time is ordinary, not a herd.
+/// In seconds. To find the usual rate, kubetoll counts the LISTs in each second from this long before to this long
+/// after. The third quartile of these counts is the number of LISTs in an ordinary second. So a high rate that lasts
+/// for more than a quarter of these seconds is ordinary, not a herd.
 const AROUND: i64 = 120;
 /// The maximum distance between successive seconds of a herd, in seconds.
 const MAX_GAP: i64 = 2;

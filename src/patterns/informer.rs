@@ -60,7 +60,7 @@ pub(crate) enum RelistCause {
 #[must_use]
 pub(crate) fn roles(reads: &[TargetRead], watches: &[Watch], watches_until: Option<i64>) -> Vec<ReadRole> {
     let mut roles = vec![ReadRole::Standalone; reads.len()];
-    // Ended watches that no other watch continued, ordered by end.
+    // Ended watches that no later watch has continued yet, ordered by end.
     let mut loose: Vec<(i64, RelistCause)> = Vec::new();
     // A refused watch with sendInitialEvents does not count as a watch of an informer: the client has no LIST yet.
     let begun =
@@ -94,7 +94,8 @@ pub(crate) fn roles(reads: &[TargetRead], watches: &[Watch], watches_until: Opti
         // If the clock of one server is behind, a WATCH can have an earlier time than its LIST.
         let taken = until(watch.at).or_else(|| if renewed.is_none() { until(watch.at + SKEW) } else { None });
         match taken {
-            // The server refused sendInitialEvents, so the client will send a LIST later.
+            // The server refused sendInitialEvents. So the watch does not follow this read: the client sends its LIST
+            // later.
             Some(_) if watch.response != ResponseClass::Served && watch.sends_initial_events => {}
             Some(index) => {
                 let before = loose.partition_point(|(end, _)| *end <= reads[index].at + SKEW);
@@ -240,7 +241,7 @@ mod tests {
         let watches = [
             watch(0, 0, ResponseClass::Expired),
             watch(30, 0, ResponseClass::Refused),
-            // A watch that the client retries without a LIST.
+            // The client retries the refused watch without a new LIST.
             watch(35, 20, ResponseClass::Served),
             watch(60, 20, ResponseClass::Served),
         ];

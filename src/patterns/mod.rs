@@ -161,7 +161,8 @@ fn list_intervals(
     use crate::ledger::instance_histories::RequestKind::{InconsistentPage, List, NextPage};
     let mut lists = Vec::new();
     for history in histories {
-        // A later page reads the same namespace as the first page of its target.
+        // The entry of a later page does not contain the namespace. So this map keeps the namespace of the first
+        // page, by target.
         let mut namespaces: HashMap<u32, u32, FxBuildHasher> = HashMap::default();
         history.entries.sort_unstable();
         for entry in &history.entries {
@@ -295,7 +296,8 @@ fn add_target(
     let instance = &one.history.instance;
     let reads = chain::reads(entries);
     let watches = watching::watches(entries);
-    // If the history has watches, but none of this target, it probably omits no watch of this target.
+    // The history may omit later watches of the instance. But if it has only watches of other targets, this target
+    // probably has none.
     let watches_until = one.watched_until.filter(|until| *until == i64::MIN || !watches.is_empty());
     let roles = informer::roles(&reads, &watches, watches_until);
     chain::add(&reads, rows);

@@ -119,7 +119,7 @@ impl Merge for Informers {
     }
 }
 
-/// The maximum number of instances that reports name.
+/// Reports show the names of at most this many instances.
 const MAX_NAMED: usize = 5;
 
 /// One instance that polls a collection or object.

@@ -14,9 +14,9 @@ use crate::ledger::Merge;
 use crate::ledger::instance_histories::ResponseClass;
 use crate::requests::{Instance, InstanceKind};
 
-/// Informers of one process that begin within this time belong to one start. In microseconds.
+/// Informers of one process that begin within this time belong to one start; but see [`TWICE`]. In microseconds.
 const START: i64 = 60 * SECOND;
-/// Two informers of one collection within this time belong to the same start. In microseconds.
+/// If a second informer of one collection begins later than this, it belongs to a new start. In microseconds.
 const TWICE: i64 = 5 * SECOND;
 /// In microseconds. A process with several informers restarted only if it had no open watch for at least this time
 /// before the start. The pause of a client that only relists is shorter.
@@ -45,7 +45,7 @@ struct InformerBegin {
     at: i64,
     target: usize,
     shape: u32,
-    /// True if the watch before this informer ended at once.
+    /// True if the watch before this informer got status 410, or ended at once.
     lost: bool,
 }
 
@@ -185,8 +185,8 @@ impl Process {
         }
     }
 
-    /// Takes pairs of a start time and a pause, in ascending order. Returns the start times that have no open watch
-    /// during the pause before them.
+    /// Takes pairs in ascending order: the time of a start, and a minimum pause. Returns the starts for which no
+    /// watch was open during this pause before the start.
     fn after_silence(
         &self,
         timestamps: impl Iterator<Item = (i64, i64)>,
@@ -211,7 +211,7 @@ impl Process {
 struct Starts {
     /// Starts at which all earlier watches had ended.
     certain: Vec<i64>,
-    /// Starts at which all earlier watches with an end in the log had ended.
+    /// Like `certain`, but counts a watch without an end in the log as ended.
     unended: Vec<i64>,
     /// The number of informers in the largest start.
     informers: u64,
@@ -238,7 +238,8 @@ fn most_at_once(intervals: impl Iterator<Item = (i64, i64)>) -> u64 {
     most
 }
 
-/// Adds pods that replaced each other, over all instances of one product of a client.
+/// Adds the number of pods of a `ReplicaSet` that replaced each other. `ran` contains all instances of one product of
+/// a client.
 pub(super) fn add_replaced_pods<'i>(
     ran: impl Iterator<Item = (&'i Instance<CompactString>, PodRun)>,
     rows: &mut ShapePatterns,
@@ -265,7 +266,8 @@ pub(super) fn add_replaced_pods<'i>(
 mod tests {
     use super::*;
 
-    /// A process that begins three informers at each of these seconds. Each of their watches lasts `lived` seconds.
+    /// A process that begins three informers at each of these seconds. Each of their watches lasts `duration`
+    /// seconds.
     fn process(starts: &[i64], duration: i64) -> Process {
         let mut process = Process::default();
         for target in 0..3_i64 {

@@ -13,7 +13,7 @@ use crate::requests::{Instance, InstanceKind};
 /// An instance has ended only if it sends no requests for at least this time. A shorter time may be a pause between
 /// two reads. In microseconds.
 const SILENCE: i64 = 60 * SECOND;
-/// An instance has ended only if it sends no requests for at least this many times its longest pause.
+/// An instance has ended only if its silence is at least this many times its longest pause between requests.
 const PAUSES: i64 = 3;
 /// The instances of a client likely end only if at least this many of them started and ended in the log.
 const MANY: usize = 3;
@@ -104,8 +104,8 @@ fn running(all: &[ObservedInstance<'_>], log: (i64, i64)) -> Running {
     let started = ended.iter().filter(|one| one.has_started(log.0)).count();
     let first_end = ended.iter().map(|one| one.to).min();
     let last_start = ended.iter().map(|one| one.from).max();
-    // Instances that start together and read once keep running. Jobs start one after another, so the last instance
-    // starts after the first one ended.
+    // Instances that start together and read only once may still run. Jobs run one after another. So the last job
+    // starts at least [`SILENCE`] after the first job ended.
     let is_one_by_one = first_end.zip(last_start).is_some_and(|(end, start)| start - end >= SILENCE);
     let most_ended = started * 2 >= all.len() && ended.len() * 3 >= all.len() * 2;
     if started >= MANY && most_ended && is_one_by_one {

@@ -2,7 +2,7 @@
 
 /// One second in microseconds.
 pub(super) const SECOND: i64 = 1_000_000;
-/// LISTs of one instance within this time belong to one start. In microseconds.
+/// LISTs or watches of one instance within this time belong to one start. In microseconds.
 pub(super) const START: i64 = 60 * SECOND;
 
 /// The largest number of timestamps within an hour. The timestamps must be sorted.

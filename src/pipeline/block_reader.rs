@@ -39,7 +39,7 @@ impl<'w, 'c, 'b> BlockReader<'w, 'c, 'b> {
         Self { decoder, counting, block, facts, place, pending, batch: Vec::with_capacity(BATCH) }
     }
 
-    /// Reads a record and the records that repeat it.
+    /// Reads a record, and the records after it that have the same bytes.
     pub(crate) fn run(&mut self, run: &RecordRun<'b>) {
         let is_read = self.record(run.record);
         let times = run.repeats.times;
@@ -52,11 +52,11 @@ impl<'w, 'c, 'b> BlockReader<'w, 'c, 'b> {
             });
             return;
         }
-        // The first record may have completed a partial line, so its outcome may differ from the outcome of its
-        // repeats.
+        // The first record of the run may end a partial line, but its repeats do not. So their outcome may differ
+        // from the outcome of the first record.
         let mut outcomes = self.outcomes_of(&run.nth(1));
         match outcomes.pop().filter(|_| outcomes.is_empty()).flatten() {
-            // If a partial line is open, each of the records would extend it, so they must be read one by one.
+            // If a partial line is open, each repeat would extend it, so the repeats must be read one by one.
             Some(uncounted) if times > 1 && !self.decoder.has_pending_parts() => {
                 self.counting.repeat(uncounted, run, self.block.source);
             }
@@ -66,7 +66,8 @@ impl<'w, 'c, 'b> BlockReader<'w, 'c, 'b> {
         }
     }
 
-    /// Reads a record and returns its outcomes, at most the first two.
+    /// Reads a record outside the batch. Returns at most two outcomes: the caller needs to know only whether there is
+    /// exactly one.
     fn outcomes_of(&mut self, record: &Record<'b>) -> SmallVec<[Option<Uncounted>; 2]> {
         let mut outcomes = SmallVec::new();
         if record.bytes.len() > self.counting.shared.settings.max_record {
@@ -146,8 +147,8 @@ impl<'w, 'c, 'b> BlockReader<'w, 'c, 'b> {
     fn skip_long(&mut self, record: &Record<'b>) {
         self.give_up_partial_lines();
         let block = self.block;
-        // Count the line feed too, as the input module does for skipped lines. Otherwise the count would depend on
-        // where a block ends.
+        // The skipped bytes include the line feed, as in the input module. Whether the input module or this function
+        // skips a line depends on where a block ends. So both must count the same bytes.
         let end = record.offset - block.offset + record.bytes.len() as u64;
         let has_feed = record.kind == RecordKind::Line
             && block.bytes.get(usize::try_from(end).unwrap_or(usize::MAX)) == Some(&b'\n');

@@ -20,7 +20,7 @@ use crate::ledger::{
 };
 use crate::requests::{Classifier, Grouping, Request, is_same_moment, request_hash};
 
-/// Servers of 1.25 to 1.33 write this many lines for a request.
+/// Servers of 1.25 to 1.33 write this many access lines for each request.
 const LINES_PER_REQUEST: usize = 2;
 
 /// The state of a worker, except its decoder.
@@ -29,7 +29,7 @@ pub(super) struct Counting<'a> {
     pub(super) pass: &'a Pass<'a>,
     pub(super) shared: &'a Shared<'a>,
     pub(super) counted: Counted,
-    /// The counts of the source of the current block.
+    /// The counts of the current block. [`Counting::end`] adds them to the counts of its source.
     source: SourceCounts,
     classifier: Classifier,
     /// Counts requests of audit logs.
@@ -41,7 +41,7 @@ pub(super) struct Counting<'a> {
 }
 
 impl<'a> Counting<'a> {
-    /// Starts to count for a pass.
+    /// Creates the counts of one worker; all are 0.
     pub(crate) fn new(shared: &'a Shared<'a>, pass: &'a Pass<'a>) -> Self {
         Self {
             pass,
@@ -55,8 +55,8 @@ impl<'a> Counting<'a> {
         }
     }
 
-    /// Merges the counts of all workers at the end of a pass. Counts the access lines that still wait, and frees the
-    /// deduplicator.
+    /// Merges the counts of all workers at the end of a pass. Counts the access lines that still wait for another
+    /// line of their request. Frees the deduplicator.
     pub(crate) fn sum(mut all: Vec<Self>) -> Counted {
         let Some(first) = all.first_mut() else { return Counted::default() };
         let shared = first.shared;
@@ -81,8 +81,8 @@ impl<'a> Counting<'a> {
         counted
     }
 
-    /// Whether this pass counts bytes, lines, and records that are not events. Only one pass over the sources may
-    /// count them.
+    /// Whether this pass counts bytes, lines, and records that are not events. Later passes read the same sources
+    /// again and must not count these a second time.
     fn is_count(&self) -> bool {
         matches!(self.pass, Pass::Count | Pass::Etcd)
     }
@@ -156,7 +156,8 @@ impl<'a> Counting<'a> {
         }
     }
 
-    /// Counts the repeated records of a run after its first two. All of them have the outcome `uncounted`.
+    /// Counts the records of a run, except the first two, which are already counted. All these records have the
+    /// outcome `uncounted`.
     pub(crate) fn repeat(&mut self, uncounted: Uncounted, run: &RecordRun<'_>, source: u32) {
         let uncounted = if matches!(self.pass, Pass::Etcd) { uncounted.beside_etcd() } else { uncounted };
         let times = run.repeats.times as u64 - 1;
@@ -166,7 +167,8 @@ impl<'a> Counting<'a> {
             }
             Uncounted::Foreign(_) => {}
             Uncounted::Skip(reason, extent) => {
-                // Only the first skipped records may keep their positions.
+                // The report shows only the first `MAX_POSITIONS` positions for each skip reason. So only that many
+                // records need their own position.
                 let own = run.repeats.times.min(1 + MAX_POSITIONS);
                 for record in (2..=own).map(|nth| run.nth(nth)) {
                     let Record { offset, line, .. } = record;
@@ -219,8 +221,8 @@ impl<'a> Counting<'a> {
         match pass {
             Pass::Join(_) | Pass::Etcd => {}
             Pass::Index(index) => {
-                // The row that counts the end of a request is the request's row. So a RequestReceived event is not
-                // indexed.
+                // The index must return the row that counts the request's end. A RequestReceived event may count in
+                // another row, so it is not indexed.
                 if !event.audit_id.is_empty() && stage != Stage::RequestReceived {
                     let mut request = classifier.event(event, stage, place);
                     request.version_index = shared.timeline.version_index(place.source, request.received);
@@ -319,7 +321,8 @@ impl<'a> Counting<'a> {
         let mut contents = HashSet::new();
         let differ: Vec<bool> = lines.iter().map(|pending| contents.insert(pending.content())).collect();
         let is_one = contents.len() <= LINES_PER_REQUEST;
-        // If only one of the two lines has API Priority and Fairness fields, keep them.
+        // The later line may be the only one with API Priority and Fairness fields. Then the earlier line, which
+        // counts, takes them over.
         for at in (1..lines.len()).rev() {
             let (before, after) = lines.split_at_mut(at);
             if let (Some(first), Some(second)) = (before.last_mut(), after.first_mut())
@@ -400,8 +403,8 @@ impl<'a> Counting<'a> {
         let hash = (!line.audit_id.is_empty()).then(|| request_hash(&line.audit_id, &line.uri));
         match hash.and_then(|hash| index.audited(hash, RequestResult::from_request(&request))) {
             Some(row) if is_new => {
-                // If the filter excludes this line, the line is already counted as filtered. But it still contains
-                // facts about a request of the audit log.
+                // If the filter excludes this line, it was already counted as filtered, so it does not count as
+                // joined. But it still contains facts about a request of the audit log.
                 let wanted = settings.filter.is_empty() || settings.filter.pass(&request);
                 counted.ledger.input.joined += u64::from(wanted);
                 if let Some(apf) = &line.apf {

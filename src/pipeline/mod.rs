@@ -56,7 +56,7 @@ pub fn run(
     }
     if !can_be_read_again(sources) {
         if both {
-            // Drop the access log. Requests that are also in the audit log would count twice.
+            // Drop the access log: without a second pass, requests that are in both logs would count twice.
             input.not_joined = input.access_counted;
             counted.access = Ledger::default();
         }
@@ -87,7 +87,9 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Reads the sources again and adds the data of access lines and traces to the audit log's requests.
+    /// Reads the sources again, and adds the data of access lines and traces to the audit log's requests. `both` is
+    /// true if the sources contain an audit log and an access log. `traced` contains the hashes of the requests that
+    /// traces describe.
     fn joined(&self, counted: Counted, both: bool, traced: Vec<u64>) -> anyhow::Result<Ledger> {
         let Counted { mut ledger, mut access, mut additions, .. } = counted;
         let held = std::mem::take(&mut ledger.input.sources);

@@ -7,9 +7,10 @@ use crate::ledger::{Additions, EtcdLines, Index, Ledger, Merge};
 pub enum Pass<'a> {
     /// Counts all records. Requests of access logs are counted separately.
     Count,
-    /// Indexes the row of each request by audit ID, and counts nothing.
+    /// Counts nothing. Records in the index which row counted each request. The key is a hash of audit ID and URI.
     Index(&'a Index),
-    /// Adds access lines to the rows of their requests in the index. Counts the access lines that have no such row.
+    /// Finds the row of each access line's request in the index, and adds the line's data to the row. Counts the
+    /// access lines whose request is not in the index.
     Join(&'a Index),
     /// Reads etcd's log.
     Etcd,

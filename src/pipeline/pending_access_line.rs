@@ -3,15 +3,15 @@
 use crate::decode::klog::{AccessLine, Apf};
 use crate::input::SourcePosition;
 
-/// The maximum memory for lines that wait, in bytes.
+/// The maximum memory for access lines that wait for other lines of their request, in bytes.
 const ROOM: usize = 1 << 25;
-/// The maximum memory for lines that wait, in bytes for each worker. With many workers, it replaces [`ROOM`]. One
-/// worker may be some blocks ahead of another, and the lines of these blocks must fit.
+/// The same maximum for each worker, in bytes. With more than eight workers, it replaces [`ROOM`]. One worker may be
+/// some blocks ahead of another, and the waiting lines of these blocks must fit.
 const ROOM_PER_WORKER: usize = 1 << 22;
 
 /// All time zone offsets are multiples of this, in microseconds.
 const ZONE_STEP: i64 = 15 * 60 * 1_000_000;
-/// The maximum memory for lines that wait, in bytes.
+/// The maximum memory for access lines that wait for other lines of their request, in bytes.
 pub(super) fn room(threads: usize) -> usize {
     ROOM.max(ROOM_PER_WORKER * threads)
 }

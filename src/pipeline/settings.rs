@@ -26,7 +26,7 @@ pub struct Settings {
     pub by: Option<RequestProperty>,
 }
 
-/// One worker, all requests, records of up to 64 MiB.
+/// By default, one worker counts all requests, and records may have up to 64 MiB.
 impl Default for Settings {
     fn default() -> Self {
         Self {

@@ -49,7 +49,7 @@ impl<'a> Shared<'a> {
         }
     }
 
-    /// Whether each event is new: true for a new event, false for a duplicate. All events have the receive time `at`.
+    /// Returns true for each event that is new, and false for each duplicate. All events have the receive time `at`.
     /// `prints` computes the hashes of the events.
     pub(super) fn are_new<const N: usize>(&self, at: i64, prints: impl FnOnce() -> [u64; N]) -> [bool; N] {
         if self.settings.dedup == Dedup::Off {

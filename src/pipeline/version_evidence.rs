@@ -26,7 +26,7 @@ pub(super) fn note(request: &Request<'_>, evidence: &mut VersionEvidence) {
     claims(request, |claim| evidence.claim(claim, request.place.source, request.received));
 }
 
-/// Calls `claim` with each claim in a request.
+/// Calls `claim` with each claim about the server's version that follows from a request.
 pub(crate) fn claims(request: &Request<'_>, mut claim: impl FnMut(Claim)) {
     if let Some(VersionClaim { by, version, instance, .. }) = confirmed_claim(request) {
         claim(Claim::Stated(by, version, instance));
@@ -57,7 +57,8 @@ pub(crate) fn claims(request: &Request<'_>, mut claim: impl FnMut(Claim)) {
     }
 }
 
-/// The sign that follows from the response to a valid WATCH with `sendInitialEvents`.
+/// What the response to a WATCH with `sendInitialEvents` shows about the server's version: it served, refused or
+/// ignored the option. `None` if the request is not valid, or if its response shows nothing.
 fn initial_events(request: &Request<'_>, status: u16) -> Option<Sign> {
     let shape = request.shape();
     let options = &shape.options;

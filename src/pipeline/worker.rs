@@ -27,7 +27,7 @@ impl<'a> Worker<'a> {
         Self { decoder, counting }
     }
 
-    /// The counts of the only worker of a pass; see [`Worker::sum`].
+    /// Returns the counts of a pass that has only this worker; for more workers, see [`Worker::sum`].
     #[must_use]
     pub fn into_counted(self) -> Counted {
         Self::sum([self])

@@ -1,4 +1,4 @@
-//! The text on a case that SARIF, `JUnit`, GitHub and Markdown share.
+//! Texts that describe a case, shared by SARIF, `JUnit`, GitHub and Markdown.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,8 @@ impl<'r> FindingIndex<'r> {
         Self(report.findings.iter().map(|finding| (&*finding.fingerprint, finding)).collect())
     }
 
-    /// The findings of a case's worst member, the leading one first. Empty if the report has too many findings to list.
+    /// Returns the case's leading finding, then the other findings on the same client. Empty if the report does not
+    /// list them, because it has too many findings.
     pub(super) fn worst_findings(&self, case: &Case) -> Vec<&'r Finding> {
         let mut findings = case.findings.iter().filter_map(|fingerprint| self.0.get(&**fingerprint).copied());
         let Some(first) = findings.next() else { return Vec::new() };
@@ -28,7 +29,7 @@ impl<'r> FindingIndex<'r> {
     }
 }
 
-/// Returns the client, or the program with the kind of its members. Not escaped.
+/// Returns the client's name. For a program, adds the number of its members: `backup (40 namespaces)`. Not escaped.
 pub(super) fn client(case: &Case) -> String {
     let client = cut(case.client.as_deref().unwrap_or("log"), MAX_NAME);
     let members = usize::try_from(case.members.count).unwrap_or(usize::MAX);

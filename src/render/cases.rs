@@ -30,23 +30,23 @@ const CLIENT_LEAST: usize = 16;
 const STEP: usize = 2;
 /// The maximum length of a resource name without its API group.
 const RESOURCE: usize = 24;
-/// The maximum number of lines for what a client does, and for its fix.
+/// The maximum number of lines for the text on what a client does. The text of the fix has the same limit.
 const LINES: usize = 2;
 /// The maximum number of rules that a case shows.
 const TAGS: usize = 3;
 /// The number of clients that get a row if no case has a client.
 const COSTLIEST: usize = 5;
-/// The maximum number of clients without a finding that are named.
+/// The summary line names at most this many clients without a finding.
 const NAMED: usize = 3;
-/// The maximum width for the names of clients without a finding, in a format without a table width.
+/// The maximum width of the summary line for clients without a finding in Markdown, which has no table width.
 const REST_TEXT: usize = 200;
 /// The end of the summary line for clients without a finding.
 const NO_FINDING: &str = ": no finding";
 const OTHER_REQUESTS: &str = "other requests of clients with a finding";
 /// The page's name for the clients of the control plane.
 pub(super) const CONTROL_PLANE: &str = "control plane";
-/// The maximum rounding correction of a summary line, in tenths of a percent. With hundreds of rows, the correction
-/// would be larger, and the line would be wrong.
+/// The largest sum of rounding errors that a summary line corrects, in tenths of a percent. With hundreds of rows,
+/// the sum could be larger. The corrected share would then be wrong.
 const MOST_ROUNDING: i64 = 10;
 
 /// A row for one case or client, or a summary line for many.
@@ -83,7 +83,8 @@ impl TableRow<'_> {
         fitting(text, width, most).or_else(short)
     }
 
-    /// Returns two texts without the resource's API group. In the second text, a long resource name is also cut.
+    /// Returns the text without the resource's API group, in two versions. In the second version, a long resource
+    /// name is also cut.
     fn without_group(&self, text: &str) -> Option<[String; 2]> {
         let resource = escaped(self.resource?);
         let name = resource.split('/').next().filter(|name| !name.is_empty())?;
@@ -102,7 +103,7 @@ fn fitting(text: &str, width: usize, most: usize) -> Option<Vec<String>> {
 
 /// The names on a summary line.
 struct SummaryNames {
-    /// Each name with the number of clients that share it.
+    /// Each name, with the number of clients that it covers.
     names: Vec<(String, usize)>,
     /// The maximum number of names to show.
     named: usize,
@@ -120,7 +121,7 @@ struct Columns {
     peak: Option<usize>,
     load: usize,
     rules: Option<usize>,
-    /// The widest line, in characters.
+    /// The width of the table, in columns of the terminal.
     width: usize,
 }
 
@@ -153,12 +154,12 @@ pub(super) fn table(report: &Report, top: usize, width: usize, room: usize) -> V
     lines
 }
 
-/// The least number of lines of the table.
+/// The minimum number of lines of the table: each text on one line.
 pub(super) fn least_lines(report: &Report, top: usize) -> usize {
     least(&rows(report, top))
 }
 
-/// The number of lines for these rows and their heading, with one line for what each client does.
+/// The number of lines for the heading and these rows, if each text takes one line.
 fn least(rows: &[TableRow<'_>]) -> usize {
     let lines: usize = rows.iter().map(|row| 1 + usize::from(!row.fix.is_empty())).sum();
     if rows.is_empty() { 0 } else { lines + 1 }
@@ -254,7 +255,7 @@ fn summary_row(summary_row: SummaryRow<'_>) -> TableRow<'_> {
     }
 }
 
-/// What a summary row counts, for a format without a width.
+/// Returns the text of a summary row for Markdown, which has no table width.
 pub(super) fn summary_text(content: &SummaryContent<'_>) -> String {
     match content {
         SummaryContent::Cases(cases) => more_cases(cases),
@@ -305,7 +306,8 @@ pub(super) fn is_control_plane(client: &Client) -> bool {
     client.kind == "control-plane" || (client.kind == "service-account" && of_manager())
 }
 
-/// Names of clients, the most load first, each with the number of clients that share it.
+/// Returns client names, the name with the most load first. With each name, returns how many clients it covers:
+/// `control plane` covers several.
 fn client_names(clients: &[&Client]) -> Vec<(String, usize)> {
     let mut names: Vec<(u64, usize, String)> = Vec::new();
     let (control_plane, others): (Vec<&Client>, Vec<&Client>) =
@@ -337,14 +339,15 @@ pub(super) fn shares(loads: &[Option<Load>], is_summary: impl Fn(usize) -> bool)
     loads.iter().enumerate().map(share).collect()
 }
 
-/// A share changed by `by` tenths of a percent. A share above zero stays above zero.
+/// Adds `by` tenths of a percent to a share. A share above zero stays above zero.
 #[allow(clippy::cast_precision_loss, reason = "a small number")]
 fn moved(part: f64, by: i64) -> f64 {
     if part > 0.0 { (part + by as f64 / 1_000.0).max(f64::MIN_POSITIVE) } else { part }
 }
 
 impl Columns {
-    /// The widest client column that leaves most sentences uncut and keeps different names different.
+    /// Chooses the width of the client column: the widest one that cuts the fewest sentences. A narrower column must
+    /// not make more client names look equal.
     fn fit(rows: &[TableRow<'_>], loads: &[String], width: usize) -> Self {
         let names: Vec<String> = rows.iter().map(|row| row.client.clone()).collect();
         let most = if width >= WIDE { CLIENT_WIDE } else { CLIENT };
@@ -423,7 +426,7 @@ impl Columns {
         cells.collect()
     }
 
-    /// The joint width of a client's text and its figures.
+    /// The width of the column for what a client does, plus the columns for its numbers.
     fn what_and_figures(&self) -> usize {
         let figures = [self.requests, self.peak];
         self.what + figures.iter().flatten().map(|width| width + self.gap).sum::<usize>()
@@ -533,7 +536,7 @@ fn figure(number: u64) -> String {
     if number < 1_000_000 { count(number) } else { short_count(number) }
 }
 
-/// The first `number` rules, and how many more there are.
+/// The ids of the first `number` rules, and how many more there are: `KT101 KT204 +3`.
 fn tags(rules: &[String], number: usize) -> String {
     let mut tags: Vec<String> = rules.iter().take(number).map(|rule| escaped(rule).into_owned()).collect();
     if rules.len() > number {
@@ -542,7 +545,7 @@ fn tags(rules: &[String], number: usize) -> String {
     tags.join(" ")
 }
 
-/// The client, or the program with the kind of its members.
+/// Returns the client's name, escaped. For a program, adds the number of its members: `backup (40 namespaces)`.
 pub(super) fn name(case: &Case) -> String {
     escaped(&super::case::client(case)).into_owned()
 }

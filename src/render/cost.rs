@@ -7,8 +7,8 @@ use super::prose::Line;
 pub(super) use crate::report::v1::is_estimate;
 use crate::report::v1::{Amount, Client, Cost, Finding, Inventory, Report, Work};
 
-/// The maximum number of resources in each list of resources that the inventory lacks. Also the maximum number of lines that
-/// correct a resource's name.
+/// The maximum number of resources in each list: resources without a count in the inventory, and resources without
+/// sizes. Also the maximum number of lines that suggest the correct name of a resource.
 const NAMED: usize = 6;
 
 /// Whether the inventory decides the order of clients.

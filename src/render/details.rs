@@ -15,9 +15,9 @@ use super::{case, cases, client_detail, facts, prose};
 use crate::report::v1::{Case, Client, Finding, Report};
 use crate::requests::filter::pattern;
 
-/// How many clients without a case are shown for one name.
+/// The maximum number of clients without a case to show. A name with `*` can match many clients.
 const CLIENTS: usize = 10;
-/// Facts that differ between the clients of a case.
+/// Titles of lines that are printed for each client, even if their text is the same.
 const OF_CLIENT: [&str; 3] = ["Logged at", "How much", "Over time"];
 /// How many similar names an error suggests.
 const NEAR: usize = 3;
@@ -31,7 +31,8 @@ pub(crate) const ALL: &str = "\0";
 pub(crate) enum Details {
     /// All cases, and the parts that the page omits.
     All,
-    /// Only these cases and clients. The text is the whole value, because a client's name may contain a comma.
+    /// Only these cases and clients. The string is the whole value: it may be the name of one client that contains a
+    /// comma.
     Of(Vec<DetailTarget>, String),
 }
 
@@ -96,7 +97,7 @@ fn numbers(text: &str) -> Option<Result<DetailTarget, String>> {
 pub struct ChosenDetails<'r> {
     /// Whether to show what the page omits.
     is_all: bool,
-    /// Cases by rank. Each has the client that the user named, if any.
+    /// The chosen cases, by rank. A client is set if the user named only this member of the case.
     cases: BTreeMap<u64, Option<&'r str>>,
     /// Clients without a case.
     clients: Vec<&'r Client>,
@@ -244,7 +245,7 @@ pub(super) fn render(report: &Report, chosen: &ChosenDetails<'_>, width: usize) 
     page
 }
 
-/// What a block has printed already. Findings of one case share many lines.
+/// The lines that a block has printed already. Findings of one case share many lines.
 #[derive(Default)]
 struct PrintedLines(HashSet<(&'static str, String)>);
 
@@ -254,7 +255,7 @@ impl PrintedLines {
     }
 }
 
-/// Renders a case by rule: the findings on the named client, or on the worst members.
+/// Renders a case, rule by rule. Shows the findings on `client`; without `client`, those on the worst members.
 fn block(
     case: &Case,
     findings: &[&Finding],
@@ -332,7 +333,7 @@ fn rule(findings: &[&Finding], printed: &mut PrintedLines, width: usize) -> Stri
                 page.push_str(&titled(title, &text, width));
             }
         }
-        // The commands for one member show what to write for the others.
+        // Print the commands for one member only. They show how to write the commands for the other members.
         let commands = finding.verify.lines().filter(|_| finding.client == first.client);
         let commands = commands.filter(|command| printed.is_new("Verify", command));
         let commands: Vec<String> =

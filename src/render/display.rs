@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use unicode_width::UnicodeWidthChar;
 
-/// The maximum number of characters for each column of a cut text. A client may send any number of combining marks.
+/// A cut text has at most this many characters for each column. A client may send any number of combining marks.
 const CHARS_A_COLUMN: usize = 4;
 
 /// Returns the maximum number of columns that a text can take.

@@ -80,7 +80,8 @@ pub(crate) fn without_commands(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// As [`without_commands`], for lines that are workflow commands on purpose: it keeps `::`.
+/// Escapes `##[` and `##vso[` as [`without_commands`] does, but keeps `::`. For example, for lines that are workflow
+/// commands on purpose.
 #[must_use]
 pub(super) fn without_marks(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

@@ -8,7 +8,7 @@ use crate::report::v1::{EtcdClient, EtcdLog, EtcdRequest, EtcdRequests, EtcdSlow
 const SHOWN: usize = 10;
 /// The maximum number of resources with details: their worst collection read and its clients.
 const DETAILED: usize = 3;
-/// The maximum number of clients that are named for a resource.
+/// Each line on a resource names at most this many clients.
 const NAMED_CLIENTS: usize = 4;
 
 /// The page size that the apiserver uses to fill its watch cache.

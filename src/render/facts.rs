@@ -278,7 +278,7 @@ pub(super) fn version_evidence(server: &Server) -> Option<String> {
     is_asked.then(|| format!("the log shows: {}", server.decisive.join("; ")))
 }
 
-/// Returns one line for each: what kubetoll read, what it could not read, and the server.
+/// Returns the lines on the input and its losses, on the server, on the total cost, and on the inventory.
 pub(super) fn read(report: &Report) -> Vec<String> {
     let mut lines = Vec::new();
     lines.extend(input::lines(&report.input));

@@ -12,7 +12,7 @@ use crate::report::v1::{Input, Report};
 
 /// The maximum number of lines for notes on the input.
 const NOTE_LINES: usize = 7;
-/// The minimum number of lines for notes. Two lines hold one note, or the number of notes.
+/// The minimum number of lines for notes: one short note, and a line that counts the others.
 const LEAST_NOTE_LINES: usize = 2;
 /// The maximum number of lines for server versions. A log of many servers has many versions.
 const LINES_OF_VERSION: usize = 2;
@@ -38,7 +38,7 @@ pub(super) fn lines(report: &Report, width: usize) -> Vec<String> {
     lines
 }
 
-/// Joins the parts and the server versions into lines. The versions may be long.
+/// Joins the parts and the server versions into lines. Cuts the list of versions, which may be long.
 fn input_lines(parts: &[String], version: &str, width: usize) -> Vec<String> {
     let version = limited(version, width, LINES_OF_VERSION).join(" ");
     joined(&[parts, &[version]].concat(), width)

@@ -8,11 +8,11 @@ use crate::input::Damage;
 use crate::report::v1::{Input, UnknownFiles};
 use crate::shell::quoted;
 
-/// The maximum number of damaged streams that are named.
+/// At most this many damaged files get their own line.
 const NAMED_DAMAGE: usize = 10;
-/// The maximum number of items of a list that are named.
+/// A line names at most this many files.
 const NAMED: usize = 3;
-/// The maximum number of kinds of files without audit events that are named.
+/// At most this many kinds of files without audit events get their own line.
 const NAMED_KINDS: usize = 20;
 
 /// Describes the records that kubetoll read or lost.
@@ -61,7 +61,8 @@ fn read(input: &Input) -> Vec<String> {
     lines
 }
 
-/// Describes unreadable, skipped and missing records for the page, with one line for many kinds of files.
+/// Describes unreadable, skipped and missing records for the page. If more than two kinds of files have no audit
+/// events, they share one line.
 pub(super) fn notes(input: &Input) -> Vec<String> {
     problems(input, |kinds| if kinds.len() > 2 { vec![unknown_on_one_line(kinds)] } else { unknown(kinds) })
 }
@@ -115,7 +116,7 @@ fn losses(input: &Input) -> Vec<String> {
     lines
 }
 
-/// Describes empty files, and files that kubetoll did not read.
+/// Describes duplicate files, files that kubetoll could not read, and files without audit events.
 fn not_read(input: &Input, unknown: fn(&[UnknownFiles]) -> Vec<String>) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(copy) = input.copies.first() {
@@ -145,7 +146,7 @@ fn not_read(input: &Input, unknown: fn(&[UnknownFiles]) -> Vec<String>) -> Vec<S
     lines
 }
 
-/// Returns a line for each kind of file without audit events. The line has the number of files, and how to read them.
+/// Returns a line for each kind of file without audit events. The line says how to read such files, if that is known.
 #[must_use]
 pub(crate) fn unknown(kinds: &[UnknownFiles]) -> Vec<String> {
     let mut lines: Vec<String> = kinds.iter().take(NAMED_KINDS).map(unknown_line).collect();

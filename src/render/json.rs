@@ -90,7 +90,8 @@ impl<W: Write> Object<W> {
         self.form.end_object_value(&mut self.out)
     }
 
-    /// Writes a list. `size` returns the weight of an entry, so that chunks have similar sizes.
+    /// Writes a list. `size` returns the weight of an entry, such as its number of request shapes. The chunks then
+    /// have similar sizes.
     fn list<T: Serialize + Sync>(
         &mut self,
         name: &str,
@@ -144,8 +145,8 @@ fn write_items<T: Serialize>(out: &mut impl Write, items: &[T], mut is_first: bo
     Ok(())
 }
 
-/// Splits entries into runs. A run ends with the entry that brings its size to `wanted` or more. An entry larger than
-/// [`LARGEST`] is a run of its own.
+/// Splits entries into chunks. A chunk ends with the entry that brings its size to `wanted` or more. An entry larger
+/// than [`LARGEST`] is a chunk of its own.
 fn chunks<T>(items: &[T], wanted: usize, size: impl Fn(&T) -> usize) -> Vec<&[T]> {
     let mut chunks = Vec::new();
     let (mut from, mut sum) = (0, 0);

@@ -26,13 +26,13 @@ const LIST_CHARS: usize = 3_000;
 const ETCD_CHARS: usize = 8_000;
 /// The number of characters reserved for the page's end, and for rows and lines that count omitted cases.
 const REST_CHARS: usize = 2_000;
-/// The details of another case are tried only if more characters than this are free.
+/// kubetoll renders the details of a case only if more characters than this are free.
 const LEAST_DETAILS: usize = 500;
 /// The maximum length of a text that clients may choose, in characters, before Markdown escapes.
 const MAX_TEXT: usize = 400;
 /// The maximum length of a rule's text, in characters. It contains names that clients choose.
 const MAX_PROSE: usize = 4_000;
-/// The maximum number of findings that are listed for a case.
+/// A case lists at most this many findings.
 const MAX_FINDINGS: usize = 10;
 /// The number of characters that GitHub shows on a line without wrapping.
 const WIDTH: usize = 90;
@@ -72,7 +72,7 @@ pub(crate) fn render(report: &Report) -> String {
     let mut without = 0;
     let mut folded = String::new();
     for case in &report.cases {
-        // With thousands of cases, this check skips the attempt for most of them.
+        // Once the page is nearly full, rendering more details is a waste. A report can have thousands of cases.
         let block = (room.0 > LEAST_DETAILS).then(|| details(case, &findings, &over_time));
         match block.filter(|block| room.take(block)) {
             Some(block) => folded.push_str(&block),
@@ -211,7 +211,7 @@ fn commands(verify: &str) -> String {
     block + &rest
 }
 
-/// Renders the message of each rule on the worst member.
+/// Renders the messages of the findings, each with its severity and its rule.
 fn messages(findings: &[&Finding]) -> String {
     let message = |finding: &&Finding| {
         format!("- {}, {}: {}\n", finding.severity, rule::title(&finding.rule), short_words(&finding.message))

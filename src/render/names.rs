@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::display::{cut_middle, fitting, width};
 
-/// The minimum number of columns for a name without its suffix in parentheses.
+/// The minimum number of columns for the part of a name before its suffix in parentheses.
 const LEAST: usize = 6;
-/// The number of columns before the cut, if a name is cut in the middle.
+/// If the prefix that names share is cut, this many columns of its beginning stay.
 const BEGIN: usize = 5;
-/// The number of columns to show before the part in which names differ.
+/// If the prefix that names share is cut, this many characters of its end stay.
 const BEFORE: usize = 2;
 
 /// A way to cut a name to a number of columns.

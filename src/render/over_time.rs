@@ -12,7 +12,7 @@ use crate::k8s::timestamp;
 use crate::ledger::{Busiest, RequestRates, Step};
 use crate::report::v1::{Client, Finding, Peak, PeakClient, Point, Report, minute};
 
-/// The maximum number of clients that are named for a peak.
+/// The line on a peak names at most this many clients.
 const NAMED: usize = 3;
 /// The maximum number of columns of a sparkline. If the text beside it leaves too little room, the sparkline of a
 /// long log still has `FEWEST_COLUMNS`. Then the text continues on the next line.
@@ -29,13 +29,13 @@ type ClientIds<'r> = (&'r str, &'r str, Option<&'r str>);
 /// The clients of the report, and the minutes to draw.
 pub(super) struct OverTime<'r> {
     clients: HashMap<ClientIds<'r>, &'r Client>,
-    /// The first and last minute to draw, in minutes since 1970, and whether other minutes have requests.
+    /// The first and last minute to draw, in minutes since 1970, and whether the range leaves out some requests.
     span: Option<((u32, u32), bool)>,
 }
 
 /// A series of counts to draw.
 struct Series {
-    /// The count of each window, with the window's first minute since 1970.
+    /// For each window: its first minute, in minutes since 1970, and its count.
     counts: Vec<(u32, u64)>,
     busiest: Busiest,
     steps: Vec<Step>,
@@ -108,7 +108,8 @@ impl<'r> OverTime<'r> {
 }
 
 impl Series {
-    /// Creates a client's series from one number of each point. `None` if all numbers are zero.
+    /// Creates a client's series. `number` selects a count of each point, such as its requests. `None` if all counts
+    /// are zero.
     fn new(client: &Client, number: fn(&Point) -> u32) -> Option<Self> {
         let mut rates = RequestRates::default();
         client.timelines.iter().for_each(|timeline| timeline.add_to(&mut rates, number));
@@ -145,7 +146,8 @@ impl Series {
     }
 }
 
-/// Describes the busiest minute of the log and its clients, by requests and by reads from etcd.
+/// Describes the minute with the most requests, and the minute with the most reads from etcd. Names the busiest
+/// clients of each.
 pub(super) fn peaks(report: &Report) -> Vec<String> {
     let clients: HashMap<ClientIds<'_>, &Client> =
         report.clients.iter().map(|client| (key(client), client)).collect();

@@ -38,7 +38,8 @@ pub(crate) fn text(ranked: &Ranked) -> String {
 
 /// The name of a client as on the page: `ops/poller`, `user jane`, `nodes`.
 fn client(identity: &str) -> Cow<'_, str> {
-    // An access log names no users, so the value is a user agent with a class of addresses.
+    // An access log names no users. There, the value is a user agent product with an address class, such as `curl
+    // (private address)`.
     if identity.ends_with(" address)") {
         return identity.into();
     }

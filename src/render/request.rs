@@ -37,7 +37,7 @@ pub(crate) fn render(request: &Readable<'_>, server: &Server, width: usize) -> S
     page
 }
 
-/// Renders the line of a request that a command sends.
+/// Renders the request that kubectl would send for the command that the user gave.
 #[must_use]
 pub(crate) fn sent(method: &str, uri: &str, width: usize) -> String {
     let text = format!("{} {}", escaped(method), escaped(&masked_target(uri)));
@@ -50,7 +50,7 @@ pub(crate) fn note(text: &str, width: usize) -> String {
     wrapped("note: ", "      ", text, width)
 }
 
-/// Renders the verdict of each release, for a request without a given version.
+/// Renders the verdicts of all releases. Used if the user gave no version.
 #[must_use]
 pub(crate) fn render_versions(request: &Readable<'_>, server: &Server, width: usize) -> String {
     let name =
@@ -145,7 +145,7 @@ fn server_line(server: &Server) -> String {
     format!("Kubernetes {}, {etcd}{}", server.version, gates.concat())
 }
 
-/// Returns a phrase for the place that a response was served from.
+/// Returns a phrase that says what served the response, or that the server rejected the request.
 #[must_use]
 pub(crate) fn source(served_from: &str, likely: Option<&str>, rejected: Option<u16>) -> String {
     match (likely, rejected) {

@@ -200,7 +200,8 @@ fn place(evidence: &Evidence) -> PhysicalLocation {
     physical(&evidence.file, evidence.line)
 }
 
-/// Returns the location of a case without a log line. Code scanning refuses a result without a file.
+/// Returns the first line of the first file, for a case without a log line. Code scanning refuses a result without a
+/// file.
 fn first_line(report: &Report) -> Option<PhysicalLocation> {
     report.input.sources.first().map(|source| physical(&source.file, 1))
 }

@@ -1,5 +1,5 @@
-//! The range of minutes to draw. It contains nearly all requests. If it contained all, one event that is wrong by
-//! years would leave a single column for the others.
+//! The range of minutes to draw. It contains nearly all requests, but not all: the timestamp of one event may be
+//! wrong by years. All other requests would then be in a single column.
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -13,7 +13,7 @@ const ENOUGH: u64 = 50;
 /// The range is cut only if that makes it shorter by at least this factor.
 const WORTH: u64 = 10;
 
-/// Returns the first and last minute to draw, in minutes since 1970, and whether other minutes have requests.
+/// Returns the first and last minute to draw, in minutes since 1970, and whether the range leaves out some requests.
 pub(super) fn drawn(report: &Report, (first, last): (u32, u32)) -> ((u32, u32), bool) {
     let mut counts: HashMap<u32, u64, FxBuildHasher> = HashMap::default();
     let timelines = report.clients.iter().flat_map(|client| &client.timelines);

@@ -58,7 +58,7 @@ impl CaseRequests {
 #[derive(Debug)]
 pub(crate) struct CaseFilter {
     cases: Vec<CaseRequests>,
-    /// The server of each version index.
+    /// The server configuration for each value of `Request::version_index`.
     servers: Vec<Server>,
     names: ConfiguredNames,
     received_only: bool,
@@ -69,7 +69,7 @@ pub(crate) struct CaseFilter {
 pub(crate) struct CaseCache(HashMap<RowHash, bool, FxBuildHasher>);
 
 impl CaseFilter {
-    /// Creates a filter. `servers` has a server for each version index.
+    /// Creates a filter. `servers` has a server configuration for each value of `Request::version_index`.
     #[must_use]
     pub(crate) fn new(cases: Vec<CaseRequests>, servers: Vec<Server>, received_only: bool) -> Self {
         let names = servers.first().map(ConfiguredNames::new).unwrap_or_default();

@@ -54,8 +54,8 @@ enum ProgramAction {
         scope: Option<Scope>,
         is_refused: bool,
     },
-    /// A job's run that reads one resource after the other. Also the views that a dashboard shows to people, for any
-    /// resources.
+    /// A job's run that reads one resource after the other, or the views that a dashboard shows to people. Clients
+    /// with different resources still belong to one case.
     Run,
     /// The finding of a rule that judges all requests of a client. The value is the rule's id.
     WholeClient(String),
@@ -200,7 +200,8 @@ fn join_sums<'h, 'r>(
     }
 }
 
-/// The program of the requests and its action; `None` if no other client can run the program.
+/// The program that sent the requests, with its actions. `None` if other clients cannot run the same program: see
+/// [`ProgramName::new`].
 fn program(
     summary: &ClientSummary,
     cause: &Cause<'_, '_>,
@@ -242,8 +243,8 @@ fn case<'r>(
     let findings: Vec<usize> = causes.iter().flat_map(|cause| cause.hits.iter().copied()).collect();
     let severity = first.severity;
     let is_on_sum = first.is_on_sum;
-    // If a program shows views to people, its findings on all clients form one cause for each resource. All these
-    // causes count as the worst member.
+    // A program that shows views to people, such as a dashboard, has one cause for each resource. If the first causes
+    // are on all clients together, these causes count as the worst member.
     let of_views = causes.iter().take_while(|cause| cause.is_view && cause.is_on_sum && is_on_sum);
     let worst_causes = &causes[..of_views.count().max(1)];
     let worst_findings = worst_causes.iter().map(|cause| cause.hits.len()).sum();

@@ -100,7 +100,8 @@ pub(super) fn from_basis(basis: &CostBasis, cost_context: CostContext<'_>) -> v1
             bytes: None,
             bound: bound.to_owned(),
             unknown_requests,
-            // Without an inventory, no resource has a size, so no request counts as unsized.
+            // Without an inventory, the report shows no sizes. So it does not count the requests with an unknown
+            // size.
             unsized_requests: 0,
         };
         Some(Box::new(v1::Work { received: Some(amount), ..v1::Work::default() }))

@@ -315,8 +315,8 @@ fn verify(
     let mut commands: Vec<String> = finding.permission.iter().map(|missing| missing.check.clone()).collect();
     if let (Some(evidence), Some(verdict)) = (evidence, &finding.verdict) {
         let uri = without_token(&evidence.uri);
-        // Repeats only GETs, because a LIST is a load on the server. Does not repeat a refused request: with the
-        // reader's own rights, the response would differ.
+        // The commands repeat only GETs, because a LIST is a load on the server. They do not repeat a refused
+        // request. The person who runs the command may have other rights, and get another response.
         let is_safe =
             verdict.verb == "get" && evidence.status.is_none_or(|status| !matches!(status, 401 | 403));
         if is_safe && uri.starts_with('/') {

@@ -1,4 +1,4 @@
-//! The hash of the fingerprints of findings and cases.
+//! Computes the fingerprints of findings and cases, which are hashes.
 
 /// Returns the fingerprint of the parts.
 pub(super) fn hashed<'p>(parts: impl Iterator<Item = &'p str>) -> String {

@@ -261,7 +261,8 @@ fn notes(counts: &InputCounts, formats: &BTreeMap<Layers, u64>) -> Vec<String> {
          reads are unknown (not-observable)",
     );
     note(
-        // `formats` omits deep layers, so this count comes from the sources.
+        // `formats` has at most three envelopes for each event, so it may omit this envelope. The counts of the
+        // source files consider all envelopes.
         counts.sources.values().map(|source| source.without_reads).sum(),
         "events of the AKS category kube-audit-admin: {}. It omits every GET and LIST; for reads, collect kube-audit",
     );

@@ -57,8 +57,8 @@ impl ResourceTimeline {
         let mut reads = self.etcd_reads.windows().counts.into_iter().peekable();
         let width = i64::try_from(all.minutes).unwrap_or(i64::MAX).saturating_mul(60_000_000);
         let point = |&(start, requests): &(i64, u64)| {
-            // A window of etcd reads is at most as wide as a window of all requests. Both start at multiples of their
-            // width.
+            // Each window of `all` consists of whole windows of `reads`. For the windows of `reads` are at most as
+            // wide, and all windows start at multiples of their width.
             let mut etcd_reads = 0;
             while let Some((_, count)) = reads.next_if(|(at, _)| *at < start.saturating_add(width)) {
                 etcd_reads += count;
@@ -78,7 +78,7 @@ impl ResourceTimeline {
     }
 }
 
-/// Finds the busiest minute. `count` selects the number of a point to sum.
+/// Finds the busiest minute. `count` returns the number that counts for a point: its requests, or its etcd reads.
 pub(super) fn peak(clients: &[v1::Client], count: fn(&v1::Point) -> u32) -> Option<v1::Peak> {
     // First sum the points that have the same window, because each call of `RequestRates::add` changes two entries.
     // Most clients are active in the same windows.
@@ -95,7 +95,7 @@ pub(super) fn peak(clients: &[v1::Client], count: fn(&v1::Point) -> u32) -> Opti
     let Busiest { minute, window_minutes, .. } = rates.busiest()?;
     let minute = u32::try_from(minute).unwrap_or(u32::MAX);
     let part = |client: &v1::Client| -> u64 {
-        // Scale each number to the widest window, so that the sums are exact.
+        // Scale each number to the widest window, and divide only their sum. So only one rounding occurs.
         let windows = client.timelines.iter().filter_map(|timeline| {
             let requests = u64::from(count(timeline.point_at(minute)?));
             (requests > 0).then(|| requests * (window_minutes / timeline.window_minutes))
@@ -104,7 +104,8 @@ pub(super) fn peak(clients: &[v1::Client], count: fn(&v1::Point) -> u32) -> Opti
     };
     let mut parts: Vec<(u64, &v1::Client)> = clients.iter().map(|client| (part(client), client)).collect();
     parts.retain(|(requests, _)| *requests > 0);
-    // The clients are in the report's order. The stable sort keeps this order for clients with equal requests.
+    // The clients are in the report's order. The stable sort keeps this order for clients with equal numbers of
+    // requests.
     parts.sort_by_key(|(requests, _)| Reverse(*requests));
     let requests = parts.iter().map(|(requests, _)| requests).sum();
     let clients = parts.into_iter().take(NAMED).map(|(requests, client)| v1::PeakClient {

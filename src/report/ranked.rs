@@ -38,7 +38,8 @@ pub(crate) struct RankedRow {
 pub(crate) struct RankedOthers {
     /// The number of values without a row.
     pub(crate) values: u64,
-    /// Whether there are more than `values`. If so, the ledger reached its limit and counted the rest together.
+    /// Whether the log has more such values than `values` counts. If so, the ledger reached its limit and counted the
+    /// other values together.
     pub(crate) more: bool,
     /// The number of requests with a value that has no row.
     pub(crate) requests: u64,

@@ -9,7 +9,8 @@ use crate::judged::shape_text;
 use crate::ledger::traces::TraceGroup;
 use crate::ledger::{self, Flows, Histogram, Merge, Traces};
 
-/// The maximum number of trace groups. A client chooses its product, so nothing else limits the number of groups.
+/// The maximum number of trace groups. Each product has its own groups, and clients choose the product in their user
+/// agents. So nothing else limits the number.
 const MAX_GROUPS: usize = 500;
 /// The name for the sum of the other groups.
 const OTHER_OPERATIONS: &str = "(other operations)";
@@ -45,7 +46,8 @@ pub(super) fn traces(traces: &mut Traces) -> Vec<v1::TraceGroup> {
             group.latency.record(micros);
         }
     }
-    // Different keys in the ledger can have equal texts. For example, a path can have the `/watch/` prefix.
+    // Different keys in the ledger can have equal texts. For example, the keys of a path with and without the
+    // `/watch/` prefix.
     let mut by_name: BTreeMap<TraceGroupName, TraceSums> = BTreeMap::new();
     for (about, group) in groups {
         by_name.entry(TraceGroupName::new(about)).or_default().merge(group);

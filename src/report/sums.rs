@@ -12,7 +12,8 @@ use crate::ledger::{self, DistinctSet, Histogram, Merge, Row, Timeline};
 #[derive(Debug, Default)]
 pub(super) struct RequestsOverTime {
     pub(super) sum: Timeline,
-    /// Used for the peak if a window is wider than a minute. `None` means that `sum` has the peak.
+    /// The rates that give the peak if a window of `sum` is wider than a minute. `None` if `sum` gives the exact
+    /// peak.
     request_rates: Option<ledger::RequestRates>,
 }
 
@@ -52,7 +53,7 @@ fn rates(timeline: &Timeline) -> ledger::RequestRates {
     request_rates
 }
 
-/// Numbers of requests by a few fixed words. A list is faster than a map here.
+/// The number of requests for each word of a small fixed set, such as the verbs. A list is faster than a map here.
 #[derive(Debug, Default)]
 pub(super) struct Tally(Vec<(&'static str, u64)>);
 
@@ -73,13 +74,13 @@ impl Tally {
 #[derive(Debug, Default)]
 pub(super) struct Sums {
     pub(super) counts: v1::Counts,
-    /// The requests by verb of one client, before they are added to `counts`.
+    /// One client's requests by verb, before they are added to `counts`.
     pub(super) by_verb: Tally,
     pub(super) by_served_from: Tally,
     pub(super) latency: Histogram,
     pub(super) times: RequestsOverTime,
     pub(super) span: Option<(i64, i64)>,
-    /// The receive time of the first event of a request that is not long-running.
+    /// The earliest receive time in the log, without long-running requests.
     pub(super) first_not_long_running: Option<i64>,
     pub(super) open: u64,
     pub(super) unfinished: u64,

@@ -87,7 +87,7 @@ pub struct Report {
     pub(crate) ranking: Ranking,
     /// The clients, ordered as `ranking` describes.
     pub clients: Vec<Client>,
-    /// How much of the log the patterns over time cover.
+    /// How many requests kubetoll followed to find patterns over time.
     pub followed: AllFollowed,
     /// Traces of slow requests (more than 500 ms) in the apiserver's own log. The group with the largest total time
     /// is first.
@@ -124,7 +124,8 @@ pub(crate) struct Server {
     pub(crate) candidates: VersionRange,
     /// The facts that limit the version, the most trusted first.
     pub(crate) evidence: Vec<VersionEvidence>,
-    /// A smallest set of facts that excludes the same versions as all facts. As text, with the versions that fit.
+    /// A smallest set of facts that together exclude the same versions as all facts. Each fact is a text with the
+    /// versions that fit it in parentheses.
     #[serde(skip)]
     pub(crate) decisive: Vec<String>,
     /// etcd's version, from `--etcd-version` or from a start line in etcd's log. If null, kubetoll assumes etcd
@@ -181,7 +182,7 @@ pub struct Counts {
     pub by_verb: BTreeMap<String, u64>,
     /// Requests by `servedFrom`.
     pub by_served_from: BTreeMap<String, u64>,
-    /// LISTs read from etcd, including `depends` that are likely read from etcd.
+    /// LISTs read from etcd. This includes LISTs with the verdict `depends` that were likely read from etcd.
     pub etcd_lists: u64,
     /// GETs read from etcd.
     pub etcd_gets: u64,
@@ -195,7 +196,7 @@ pub struct Counts {
     pub limit_ignored: u64,
     /// Requests by HTTP status.
     pub statuses: Statuses,
-    /// How the server's own measurements agree with the verdicts.
+    /// Compares the server's own measurements of slow requests with the verdicts.
     pub(crate) observed: Observed,
 }
 
@@ -209,9 +210,9 @@ pub struct Totals {
     pub(crate) latency: Option<Latency>,
     /// Requests per minute.
     pub(crate) rate: Option<Rate>,
-    /// The minute in which most requests began, and their clients.
+    /// The minute in which the largest number of requests began, and the clients that sent them.
     pub peak: Option<Peak>,
-    /// The minute in which most LISTs and GETs that were read from etcd began.
+    /// The minute in which the largest number of LISTs and GETs from etcd began, and the clients that sent them.
     pub etcd_peak: Option<Peak>,
     pub(crate) load: Load,
     /// The cost of the requests.
@@ -244,7 +245,7 @@ pub struct Statuses {
     pub(crate) too_many_requests: u64,
 }
 
-/// How the server's own measurements of slow requests (`apiserver.latency.k8s.io/*`) agree with the verdicts.
+/// Compares the server's own measurements of slow requests (`apiserver.latency.k8s.io/*`) with the verdicts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Observed {
@@ -252,7 +253,8 @@ pub(crate) struct Observed {
     pub(crate) measured: u64,
     /// Reads whose measurement agrees with the verdict.
     pub(crate) agree: u64,
-    /// Reads whose measurement contradicts the verdict, and served requests that the model refuses.
+    /// Reads whose measurement contradicts the verdict. Also requests that the server served, although the verdict
+    /// says that it refuses them.
     pub(crate) contradict: u64,
     /// The time spent in calls to etcd.
     pub(crate) etcd_micros: u64,
@@ -345,8 +347,8 @@ pub struct Client {
     pub(crate) rate: Option<Rate>,
     /// The receive time of the first event.
     pub(crate) first_timestamp: Option<String>,
-    /// The receive time of the first event of a request that is not long-running. A watch may have begun hours before
-    /// the log.
+    /// The earliest receive time in the log, without long-running requests. They are left out, because a watch may
+    /// have begun hours before the log.
     #[serde(skip)]
     pub(crate) first_not_long_running: Option<Timestamp>,
     /// The receive time of the last event.
@@ -387,17 +389,18 @@ pub(crate) struct Distinct {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Shape {
-    /// The shape is read from etcd, or the server ignored its limit or a parameter.
+    /// The requests of this shape are read from etcd, or the server ignored their limit or a parameter.
     #[serde(skip)]
     pub(crate) is_costly: bool,
     pub verb: &'static str,
-    /// The resource with its group, such as `deployments.apps`. For other paths, a class in parentheses. Null for the
-    /// sum of the shapes beyond the limit.
+    /// The resource with its group, such as `deployments.apps`. For a path without a resource, the class of the path,
+    /// such as `(discovery)`. Null for the sum of the shapes beyond the limit.
     pub resource: Option<Shared<str>>,
     pub(crate) subresource: Option<Shared<str>>,
     /// `cluster`, `namespace` or `object`.
     pub(crate) scope: Option<&'static str>,
-    /// The list options of the query, by kind of value, such as `limit=500&resourceVersion=0`.
+    /// The list options of the query, such as `limit=500&resourceVersion=0`. Values that differ between requests are
+    /// replaced, as in `continue=…`.
     pub parameters: Shared<str>,
     /// Unknown query parameters, which the server ignores without an error: the first few.
     pub(crate) ignored_parameters: Vec<String>,
@@ -405,7 +408,7 @@ pub struct Shape {
     pub(crate) misspelled: Vec<String>,
     /// The source of the result, such as `watch-cache` or `etcd`. docs/report.md lists the values.
     pub served_from: &'static str,
-    /// The most frequent source, if `servedFrom` is `depends`.
+    /// The more likely source of the result, if `servedFrom` is `depends`; else null.
     pub likely: Option<&'static str>,
     /// Whether the server honors the limit: `absent`, `honored` or `ignored`.
     pub(crate) limit: &'static str,
@@ -413,7 +416,8 @@ pub struct Shape {
     pub rejected: Option<u16>,
     /// The stable code of the reason for the verdict.
     pub(crate) reason: &'static str,
-    /// `certain` (all possible versions agree), `by-version` or `by-config`.
+    /// `certain`: all possible versions give this verdict. `by-version`: some give another verdict. `by-config`: the
+    /// default settings give another verdict.
     pub(crate) certainty: &'static str,
     /// The reason for the verdict, in one sentence.
     pub(crate) explanation: &'static str,
@@ -443,7 +447,7 @@ pub struct Shape {
     pub(crate) last_timestamp: Option<Timestamp>,
     /// Requests by HTTP status.
     pub statuses: Statuses,
-    /// How the server's own measurements agree with the verdict.
+    /// Compares the server's own measurements of slow requests with the verdict.
     pub(crate) observed: Observed,
     /// How API Priority and Fairness classified and weighted the requests, if the log shows it.
     pub(crate) priority_and_fairness: Vec<PriorityAndFairness>,

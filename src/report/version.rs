@@ -38,8 +38,8 @@ pub(super) fn doubt(version: &Inferred, totals: &[VersionTotals]) -> Doubt {
     }
 }
 
-/// Formats the totals. Counts that are equal for all ranges are left out. If only one count differs, its noun is
-/// written once.
+/// Formats the totals of each range, such as `1.31 to 1.33: 5 LISTs from etcd`. Counts that are equal for all ranges
+/// are left out. If only one count differs, only the first range has the noun (`LISTs from etcd`).
 fn format_totals(totals: &[VersionTotals]) -> Vec<String> {
     let nouns = [
         ["LIST from etcd", "LISTs from etcd"],
@@ -61,7 +61,7 @@ fn format_totals(totals: &[VersionTotals]) -> Vec<String> {
     totals.iter().enumerate().map(range).collect()
 }
 
-/// Returns the server of each version index.
+/// Returns a server configuration for each version of the timeline, in the timeline's order.
 pub(super) fn servers(context: &Context<'_>) -> Vec<Server> {
     let of = |version: KubeVersion| Server { version, ..context.server.clone() };
     context.version.timeline.kube_versions().map(of).collect()

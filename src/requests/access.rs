@@ -8,8 +8,8 @@ use crate::decode::klog::AccessLine;
 use crate::input::SourcePosition;
 use crate::k8s::Stage;
 
-/// In microseconds. A long-running request may have no status and a latency below this. Then the server wrote the
-/// line when the request began.
+/// In microseconds. A line of a long-running request without a status shows its start if the latency is below this.
+/// Otherwise the line shows its end.
 const JUST_BEGUN: u64 = 1_000_000;
 
 /// Builds the request of an access line.
@@ -23,7 +23,8 @@ pub(super) fn request<'e>(
 ) -> Request<'e> {
     let long_running = spec.long_running;
     // Releases 1.30 to 1.32 log a WATCH when it begins, and do not log its end (kubernetes/kubernetes#125614). Older
-    // releases log an ended WATCH without a status, because nothing sets the status.
+    // releases log a WATCH when it ends. Neither line has a status, because nothing sets it. So the latency shows
+    // which of the two it is.
     let begun = long_running
         && line.has_status_zero
         && !line.audit_id.is_empty()

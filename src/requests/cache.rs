@@ -17,7 +17,7 @@ pub(super) struct Cache<V> {
     values: Vec<V>,
     /// The number of insertions since the cache last grew.
     filled: usize,
-    /// The last value whose text was too long for the cache.
+    /// The value of the last text that was too long for the cache. The next such text replaces it.
     passing: V,
 }
 

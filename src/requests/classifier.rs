@@ -1,5 +1,6 @@
-//! Turns records into requests. Many records have the same client and target. So kubetoll caches both under a keyed
-//! hash of their source text. The fast path of a request is two table lookups.
+//! Turns records into requests. Many records have the same client and target, so kubetoll caches both. The cache keys
+//! are keyed hashes of the texts that are parsed. If client and target are cached, a request needs only two table
+//! lookups.
 //!
 //! Tests compare it with a classifier that has empty caches.
 
@@ -52,7 +53,7 @@ impl Classifier {
             self.specs.at(index, &event.request_uri)
         } else {
             let template = Template::parse(&event.request_uri);
-            // A target with a template needs no object reference.
+            // Only a valid target has a template, and then the object reference is not needed.
             let object = if template.is_some() { None } else { event::object_without_target(event) };
             if object.is_some() {
                 keys.spec = self.prints.spec(event, object.as_ref());

@@ -123,7 +123,8 @@ impl ClientIdentity {
         self.node = identity.node.or(node).map(|node| self.push_text(node));
         self.pod = pod.map(|pod| self.push_text(pod));
         self.source = self.push_text(connection(caller));
-        // A client that impersonates a node chooses its user agent freely, so the claim is worthless.
+        // An impersonated user name does not prove which component sent the request. So the version claim of such a
+        // request is ignored.
         let version_claim = || VersionClaim::from_user(real, &identity, product, agent);
         self.version_claim = if acting.is_none() { version_claim() } else { None };
         self.finish(product, agent);

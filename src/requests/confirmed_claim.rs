@@ -5,7 +5,8 @@ use super::version_claim::{ClaimSource, VersionClaim};
 use crate::apiserver::Target;
 use crate::k8s::Verb;
 
-/// The version claim of the request's client. Confirms the claim if the request needs rights that only the component has.
+/// The version claim of the request's client. In an access log, the user agent names a component without proof. The
+/// claim is confirmed if the server served a request that only this component may send.
 #[must_use]
 pub(crate) fn confirmed_claim(request: &Request<'_>) -> Option<VersionClaim> {
     let claim = request.client.version_claim?;
@@ -15,9 +16,11 @@ pub(crate) fn confirmed_claim(request: &Request<'_>) -> Option<VersionClaim> {
     })
 }
 
-/// Whether the server served a request that needs rights of this component only. Such a request updates one of these
-/// objects: the component's leader election lock, a node's lease, a node's status, or the endpoints of the
-/// `kubernetes` Service.
+/// Whether the server served this request, and only this component may send such a request. The request must update
+/// one of these objects:
+/// - the leader election lock of the component
+/// - a node's lease, or a node's status
+/// - the endpoints of the `kubernetes` Service
 fn may_only(component: ClaimSource, request: &Request<'_>) -> bool {
     let shape = request.shape();
     let is_served = request.status.is_some_and(|status| (200..300).contains(&status));

@@ -109,7 +109,8 @@ impl<'a> Readable<'a> {
         let path = info.as_ref().and_then(|info| info.resource.as_ref());
         let text = |text: &str| (!text.is_empty()).then(|| masked(text).into_owned());
         let verb = match shape.verb {
-            // The resource API has no verb for such a method. For non-resource paths, the method is the verb.
+            // For a resource, an unknown method has no Kubernetes verb, so the text is empty. For a non-resource
+            // path, the method is the verb.
             Verb::Other if path.is_some() => String::new(),
             Verb::Other => self.method_name.to_ascii_lowercase(),
             verb => verb.to_string(),

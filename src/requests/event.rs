@@ -56,8 +56,8 @@ pub(super) fn request<'e>(
 ) -> Request<'e> {
     let is_received = stage == Stage::RequestReceived;
     let status = event.status().filter(|_| !is_received);
-    // A panic can end a stream after its ResponseStarted event, which has status 200. Both events must count in one
-    // row.
+    // A panic can end a stream after its ResponseStarted event, which has status 200. The Panic event gets the same
+    // class, so that both events count in one row.
     let broke_off = stage == Stage::Panic && spec.long_running;
     let annotations = event.annotations.as_ref().filter(|_| has_ended(stage));
     Request {

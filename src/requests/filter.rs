@@ -50,13 +50,14 @@ pub struct NameFilter {
     unwanted: RegexSet,
     /// The patterns of `wanted` as the user wrote them.
     texts: Vec<String>,
-    /// Which patterns matched ended requests.
+    /// Which patterns of `wanted` matched at least one ended request.
     ended: Matches,
-    /// Which patterns matched events that precede the end of their request.
+    /// Which patterns of `wanted` matched at least one event before the end of its request, such as a RequestReceived
+    /// event.
     before_end: Matches,
 }
 
-/// Which of the included patterns matched a request that passed all filters.
+/// Which of the included patterns matched at least one request that passed all filters.
 #[derive(Debug, Default)]
 struct Matches {
     matched: Vec<AtomicBool>,
@@ -117,15 +118,15 @@ impl NameFilter {
         let (ended, before_end) = (Matches::new(included.len()), Matches::new(included.len()));
         let (wanted, unwanted) = (set(wanted)?, set(unwanted)?);
         let names = Self { wanted, unwanted, texts: included, ended, before_end };
-        // Compare the texts of the patterns. Only a `*` in an excluded pattern matches a `*` in the text of an
-        // included pattern.
+        // Match the excluded patterns against the texts of the included patterns. Here a `*` in an included pattern
+        // is an ordinary character. Only a `*` in an excluded pattern matches it.
         if !names.texts.is_empty() && names.texts.iter().all(|name| names.unwanted.is_match(name)) {
             return Err(BadFilter::Contradiction(texts.join(",")));
         }
         Ok(names)
     }
 
-    /// Parses names of a property that every request has.
+    /// Parses name patterns for a property that every request has, such as the verb.
     ///
     /// # Errors
     /// The errors of [`NameFilter::new`], and [`BadFilter::Contradiction`] if the patterns exclude every name.
@@ -133,7 +134,7 @@ impl NameFilter {
         Self::new(texts)?.some_wanted(texts)
     }
 
-    /// Returns `self`, or an error if the patterns exclude every name.
+    /// Returns `self`, or an error if the excluded patterns match every name, so that no request could pass.
     fn some_wanted(self, texts: &[String]) -> Result<Self, BadFilter> {
         if self.unwanted.is_match("*") {
             return Err(BadFilter::Contradiction(texts.join(",")));
@@ -223,7 +224,8 @@ impl NameFilter {
         if is_before_end { &self.before_end } else { &self.ended }
     }
 
-    /// The included patterns that no request matched.
+    /// The included patterns that no ended request matched. With `received_only`, events before the end of a request
+    /// are checked instead.
     fn unmatched(&self, received_only: bool) -> impl Iterator<Item = &str> {
         let matched = self.texts.iter().zip(&self.matches(received_only).matched);
         matched.filter(|(_, is_matched)| !is_matched.load(Ordering::Relaxed)).map(|(name, _)| name.as_str())
@@ -340,7 +342,8 @@ impl Filter {
     /// Records which patterns matched a request that passed.
     fn note(&self, request: &Request<'_>) {
         let all = [&self.users, &self.verbs, &self.resources, &self.namespaces, &self.clients];
-        // Use separate sets, because a RequestReceived event may not name the impersonated user.
+        // Matched patterns are recorded separately for ended requests and for earlier events. A RequestReceived event
+        // may not name the impersonated user, so a pattern for that user matches only later events.
         let is_before_end = request.is_before_end();
         if all.into_iter().all(|names| names.matches(is_before_end).is_complete()) {
             return;
@@ -361,8 +364,9 @@ impl Filter {
         with_resource_names(request, |names| self.resources.note(names, is_before_end));
     }
 
-    /// The included patterns that matched no counted request, with their flags. With `received_only`, the log
-    /// contains only RequestReceived events, so these events are checked instead of ended requests.
+    /// The included patterns that matched no counted request, each with the name of its command-line flag. With
+    /// `received_only`, the log contains only RequestReceived events, so kubetoll checks these events instead of
+    /// ended requests.
     #[must_use]
     pub(crate) fn unmatched(&self, received_only: bool) -> Vec<(&'static str, &str)> {
         let all = [
@@ -379,14 +383,15 @@ impl Filter {
         unmatched
     }
 
-    /// Whether a request can help to detect a request pattern, such as an informer, in the requests that pass.
-    /// Ignores the verb filter and the status filters, because a request with another verb or status can help. A
-    /// WATCH less than `WATCH_AFTER_LIST` after `before` can help too: it may follow the LIST of an informer.
+    /// Whether a request passes the filters that also apply to the detection of informers, polling and herds. The
+    /// verb filter and the status filters do not apply, because the detection needs other verbs and statuses too. A
+    /// WATCH less than `WATCH_AFTER_LIST` after `before` passes: it may follow the LIST of an informer.
     #[must_use]
     pub(crate) fn concerns(&self, request: &Request<'_>) -> bool {
         let client = request.client.client_ref();
         let names = [client.identity, client.impersonator.unwrap_or(client.identity)];
-        // A user agent product is not a user name.
+        // The identity of this client is a product from a user agent, not a user name. So user patterns do not match
+        // it.
         let names = if client.kind == Kind::UserAgent { [].as_slice() } else { &names };
         (self.users.is_empty() || self.users.pass(names) || self.node_passes(request))
             && (self.resources.is_empty() || self.resource_passes(request))
@@ -410,7 +415,8 @@ impl Filter {
             && (!self.failed_only || request.status.is_some_and(|status| status >= 400))
     }
 
-    /// Matches a node by its own user name, because all nodes are counted as one client.
+    /// Whether the node's own user name passes the user filter. All nodes share one identity, so the identity does
+    /// not name the node.
     fn node_passes(&self, request: &Request<'_>) -> bool {
         request.client.identity() == Identity::NODES
             && request.client.node().is_some_and(|node| self.users.pass(&[&format!("system:node:{node}")]))

@@ -33,13 +33,14 @@ impl Fingerprints {
         }
         let addresses = caller.source_ips.map_or("", |raw| raw.0);
         if addresses.contains(|c: char| c.is_ascii_whitespace()) {
-            // Ignore the indentation of the array.
+            // A pretty-printed array is indented. Remove white space, so that duplicates in another format have the
+            // same key.
             add(&mut hash, &addresses.split_ascii_whitespace().collect::<String>());
         } else {
             add(&mut hash, addresses);
         }
-        // Duplicates differ in the following fields only if one of them is damaged. Then each damaged duplicate
-        // counts as a separate event.
+        // Duplicates have equal values in the following fields, unless one is damaged. A damaged duplicate gets
+        // another hash, so it counts as a separate event.
         if let Some(extra) = caller.user.as_ref().and_then(|user| user.extra.as_ref()) {
             add(&mut hash, &extra.pod_name.0);
             add(&mut hash, &extra.node_name.0);
@@ -47,7 +48,8 @@ impl Fingerprints {
         hash.finish().max(1)
     }
 
-    /// The cache key of an event's target; never 0. `object` replaces a missing target.
+    /// The cache key of an event's verb and `requestURI`; never 0. For an event without a valid `requestURI`, the key
+    /// also covers `object`.
     #[must_use]
     pub(super) fn spec(&self, event: &Event<'_>, object: Option<&ObjectRef<'_>>) -> u64 {
         let mut hash = self.0.build_hasher();
@@ -63,7 +65,7 @@ impl Fingerprints {
         hash.finish().max(1)
     }
 
-    /// The cache key of all targets with this template; never 0.
+    /// The cache key of a template with this verb; never 0. All targets with the template share the key.
     #[must_use]
     pub(super) fn template(&self, verb: &str, template: &Template<'_>) -> u64 {
         let mut hash = self.0.build_hasher();
@@ -75,7 +77,7 @@ impl Fingerprints {
         hash.finish().max(1)
     }
 
-    /// Both keys of an access line.
+    /// The cache keys of an access line: one for its client, and one for its target.
     #[must_use]
     pub(super) fn line_keys(&self, line: &AccessLine<'_>) -> CacheKeys {
         let mut hash = self.0.build_hasher();
@@ -131,7 +133,7 @@ impl Fingerprints {
         self.of_stage(self.request(event, request), |hash| hash.write_u16(request.status.unwrap_or(0)))
     }
 
-    /// The hash of one event. `add` adds the fields of the event's stage to the hash of its request.
+    /// The hash of one event: `of_request` (the hash of its request), combined with the fields that `add` adds.
     fn of_stage(
         &self,
         of_request: u64,
@@ -157,9 +159,9 @@ impl Fingerprints {
         hash.finish()
     }
 
-    /// A hash that all access lines of a request share. Some servers before 1.36 write two lines, from two places in
-    /// the handler chain. The status is part of the hash. So the first line of a WATCH, which has no status, differs
-    /// from its last line. A request without an audit ID has only one line.
+    /// A hash that both access lines of a request share, except for a WATCH. Some servers before 1.36 write two
+    /// lines, from two places in the handler chain. The status is part of the hash. The two lines of a WATCH have
+    /// different hashes, because the first line has no status. A request without an audit ID has only one line.
     #[must_use]
     pub(crate) fn access(&self, line: &AccessLine<'_>, logged_at: Option<i64>) -> u64 {
         let mut hash = self.0.build_hasher();
@@ -167,23 +169,25 @@ impl Fingerprints {
         add(&mut hash, &line.verb);
         add(&mut hash, &line.uri);
         add(&mut hash, &line.source);
-        // All lines of a request name one client. Damaged lines must count for the client that they name.
+        // All lines of a request have the same user agent. A damaged line may have another one, and then counts for
+        // that client.
         add(&mut hash, &line.user_agent);
         hash.write_u8(u8::from(line.is_hijacked));
         hash.write_u16(line.status.unwrap_or(u16::from(line.has_status_zero)));
         if line.audit_id.is_empty() {
             hash.write_u64(line.latency_micros.unwrap_or(0));
             hash.write_i64(logged_at.unwrap_or(0));
-            // Lines that differ only in these fields must have different hashes. Otherwise the input order would
-            // decide which one counts.
+            // Lines that differ only in their data about API Priority and Fairness must have different hashes.
+            // Otherwise the input order would decide which line counts.
             line.apf.hash(&mut hash);
         }
         hash.finish()
     }
 
-    /// Three keys for the deduplicator, each with its time. Time is divided into intervals of `SAME_MOMENT`. The keys
-    /// are for the interval in which the request began, and for the intervals before and after it. `request` is the
-    /// hash that all lines of the request share.
+    /// Three keys for the deduplicator, each with its time. The start times of the two lines of one request differ
+    /// slightly, so one key is not enough. Time is divided into intervals of `SAME_MOMENT`. The keys are for the
+    /// interval in which the request began, and for the intervals before and after it. `request` is the hash that all
+    /// lines of the request share.
     #[must_use]
     pub(crate) fn moments(&self, request: u64, began: Option<i64>) -> [(u64, i64); 3] {
         let moment = began.map_or(0, |began| began.div_euclid(SAME_MOMENT));

@@ -205,9 +205,11 @@ impl CachedTarget {
         }
     }
 
-    /// Whether all targets of `template` have the same shape. `template` is the template of this target.
+    /// Whether every target with the same template has the shape of this target. `template` is the template of this
+    /// target.
     pub(crate) fn shares_shape_with(&self, template: &Template<'_>) -> bool {
-        // A field selector may name the object in the path or another object. This changes the shape.
+        // If path and field selector each contain an object name, the shape depends on whether the two are equal. A
+        // template lacks the name in the path.
         let selects_by_name = template.has_name && !self.field_selector.is_empty();
         !selects_by_name && self.has_token == template.query.token.is_some()
     }
@@ -232,7 +234,8 @@ impl CachedTarget {
         }
     }
 
-    /// The values of another target of the same template. `template` is parsed from that other target.
+    /// The values in which another target with the same template differs from this one. `template` is parsed from
+    /// that other target.
     pub(crate) fn details(&self, template: &Template<'_>) -> TargetDetails {
         let [field_selector, label_selector] = [&*self.field_selector, &*self.label_selector];
         let namespace = namespace::effective(template.namespace, field_selector);
@@ -247,7 +250,8 @@ impl CachedTarget {
         }
     }
 
-    /// The spec of another target of the same template. `own` contains the values of that target.
+    /// The spec of `target`, which has the same template as this target. `own` contains the values that only `target`
+    /// has.
     pub(crate) fn spec_with<'q>(&'q self, own: &TargetDetails, target: &'q str) -> RequestSpec<'q> {
         RequestSpec {
             namespace: &target[own.namespace.0..own.namespace.1],

@@ -11,7 +11,8 @@ use crate::decode::klog::AccessLine;
 use crate::k8s::Event;
 use crate::k8s::event::ObjectRef;
 
-/// The number of slots in the table of template hits. With this size, the table fits into the processor's cache.
+/// The number of slots in the table of targets whose templates are cached. With this size, the table fits into the
+/// processor's cache.
 const TEMPLATE_HITS: usize = 1 << 12;
 
 #[derive(Debug, Default)]
@@ -19,7 +20,7 @@ pub(super) struct SpecCache {
     by_template: Cache<CachedTarget>,
     by_target: Cache<CachedTarget>,
     shapes: ShapeInterner,
-    /// The key of a target chooses its slot.
+    /// Targets whose templates are cached. The key of a target selects its slot.
     template_hits: Vec<TemplateHit>,
 }
 
@@ -34,7 +35,7 @@ struct TemplateHit {
 }
 
 impl SpecCache {
-    /// The index of `key` in the table of template hits, if the template is still cached.
+    /// The slot of the target with this key in `template_hits`, if the template of the target is still cached.
     pub(crate) fn template_hit(&self, key: u64) -> Option<usize> {
         let index = index_of(key);
         let TemplateHit { key: own, template: (template, slot), .. } = *self.template_hits.get(index)?;
@@ -72,7 +73,8 @@ impl SpecCache {
         let cached = by_target.get(key, texts, |cached| {
             *cached = CachedTarget::from_event(event, object, shapes);
             if let Some((key, _)) = template.filter(|(_, template)| cached.shares_shape_with(template)) {
-                // The entry of the template keeps the selectors, so it is larger than the entry of a target.
+                // A template's entry keeps the selectors, so it is larger than a target's entry. So the cache accepts
+                // only a quarter of the usual text length.
                 by_template.get(key, 4 * texts, |slot| *slot = cached.clone());
             }
             cached.drop_selectors();

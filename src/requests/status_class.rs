@@ -25,8 +25,8 @@ impl StatusClass {
             Some(status @ (400 | 401 | 403 | 405 | 406 | 410 | 413 | 415 | 422 | 429)) => {
                 Self::Status(status)
             }
-            // For a collection, 404 means that the resource does not exist. For an object, it means that the object
-            // does not exist. A bad resourceVersion may cause 500.
+            // For a collection, 404 means that the server does not serve the resource. For one object, 404 only means
+            // that the object does not exist, so it counts as served. A bad resourceVersion may cause 500.
             Some(404) if collection || non_resource => Self::Status(404),
             Some(500) if collection || shape.verb == Verb::Get => Self::Status(500),
             Some(_) => Self::Served,

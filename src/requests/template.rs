@@ -13,8 +13,9 @@ const STEP: usize = 16;
 /// A resource target with a plain path: the path has no escapes, no empty segments and no deprecated prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Template<'u> {
-    /// The path before the namespace, between the namespace and the object name, and after the object name. A name
-    /// follows each piece that ends with a slash, and no other piece.
+    /// The three pieces of the path: before the namespace, up to the object name, and after it. For a pod:
+    /// `/api/v1/namespaces/`, `/pods/` and an empty piece. A name follows each piece that ends with a slash, and no
+    /// other piece.
     pub(crate) pieces: [&'u str; 3],
     /// True if the path names an object. In the path of a namespace, the namespace is the object.
     pub(crate) has_name: bool,
@@ -30,7 +31,8 @@ const MOST: usize = 7;
 impl<'u> Template<'u> {
     /// Parses a target. Returns `None` if its path is not plain.
     pub(crate) fn parse(target: &'u str) -> Option<Self> {
-        // The path must be at the start of the target. A target with a host begins with the host instead.
+        // A target in absolute form, such as `https://host/api/v1/pods`, does not begin with the path. It gets no
+        // template.
         let first = match target.as_bytes() {
             [b'/', b'a', b'p', b'i', b'/', ..] => 2,
             [b'/', b'a', b'p', b'i', b's', b'/', ..] => 3,
@@ -71,7 +73,7 @@ impl<'u> Template<'u> {
     }
 }
 
-/// The ends of the first path segments. A missing segment ends at the end of the path.
+/// The positions of the first slashes in the path. Unused positions contain the end of the path.
 #[derive(Debug)]
 struct Slashes {
     ends: [usize; MOST + 1],

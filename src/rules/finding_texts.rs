@@ -25,7 +25,7 @@ use crate::products::{Product, RecognizedBy};
 
 /// The maximum number of requests in the evidence.
 const SHOWN: usize = 2;
-/// The usual number of variables of a finding that are not zero, false or empty.
+/// The capacity for a finding's values: few findings have more variables that are not zero, false or empty.
 const USUAL: usize = 32;
 /// The maximum number of user agents of a finding.
 const SHOWN_AGENTS: usize = 3;

@@ -17,7 +17,7 @@ use crate::k8s::Verb;
 use crate::ledger::{Histogram, Merge, RequestRates, Row, Targets, Timeline, timeline::Rate};
 use crate::patterns::Pattern;
 
-/// The number of requests that a client sends for a resource, including requests that the rule does not match.
+/// The numbers of requests that a client sends for a resource. They include requests that the rule does not match.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Companions {
     pub(crate) watches: u64,
@@ -26,16 +26,16 @@ pub(crate) struct Companions {
     pub(crate) writes: u64,
 }
 
-/// GETs from etcd that a client sends in the same minutes as other requests.
+/// A resource that a group's clients GET from etcd in the same minutes in which they send the group's requests.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct InStep<'a> {
-    /// The number of GETs in the shared minutes. In each minute, GETs beyond the number of the other requests do not
-    /// count.
+    /// The number of these GETs. In each minute, at most as many GETs count as the group has requests.
     pub(crate) reads: u64,
     pub(crate) resource: &'a str,
 }
 
-/// The maximum ratio of GETs to other requests. If the ratio is higher, the GETs have another purpose.
+/// The maximum number of GETs for each request of a group. A client with more GETs probably sends them for another
+/// purpose.
 const MOST_READS_EACH: u64 = 2;
 
 /// A row of updates or patches.
@@ -148,7 +148,7 @@ pub struct RowGroup<'a> {
     pub(crate) client: usize,
     /// The program, and the indices of its clients that have rows in the group.
     pub(crate) program: Option<(&'a Program, Vec<usize>)>,
-    /// For a program: the leading row with the merged data of all its clients.
+    /// For a program: the row with the most requests, with the merged data of the program's clients.
     merged_lead: Option<RowFacts<'a>>,
     pub(crate) totals: &'a ClientTotals<'a>,
     rate: OnceCell<Option<Rate>>,

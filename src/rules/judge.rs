@@ -37,7 +37,7 @@ pub struct RuleResults {
     pub(crate) used: BTreeSet<usize>,
     /// Error messages of conditions and texts that failed on the values of a row or group.
     pub failures: Vec<String>,
-    /// The number of conditions that CEL evaluated.
+    /// How often CEL evaluated a condition or one of its operands.
     pub runs: u64,
     /// The number of findings by severity, including findings whose texts are not rendered.
     pub(crate) counts: BTreeMap<Severity, u64>,

@@ -103,7 +103,7 @@ struct ResultTable<'r> {
     results: Vec<CachedResult>,
 }
 
-/// The source of the index into the table: one id of a row, or the values of several variables.
+/// What gives the index into the table: one id of a row, or the values of several variables.
 enum TableKey<'r> {
     Ids(FactKey),
     Columns(Vec<&'r FactColumn>),

@@ -216,7 +216,7 @@ impl Permission {
         }
     }
 
-    /// Renders the fix: the step, the rule, and the check.
+    /// Renders the fix: the verb to grant, the RBAC rule, and the command that checks the permission.
     pub(super) fn prose(&self, client: &str, escape: fn(&str) -> String) -> String {
         let (what, place) = match &self.on {
             PermissionTarget::Path(path) => (path.clone(), String::new()),

@@ -9,7 +9,7 @@ use super::group::RowGroup;
 /// The maximum number of clients in a text.
 const SHOWN: usize = 3;
 
-/// Another client that writes the same resource. It can be the same client with another product.
+/// A competing writer of the same resource: another client, or the same client with another user agent product.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Rival {
     /// The index of the client.

@@ -55,7 +55,8 @@ impl FactKey {
     }
 }
 
-/// Maps the id of a row to a number for the value of a variable. Equal values share a number.
+/// A variable's values for all rows, as numbers: equal values have the same number. `ids` is indexed by the id of a
+/// row.
 pub(super) struct FactColumn {
     by: FactKey,
     ids: Vec<u32>,
@@ -153,7 +154,7 @@ impl FactColumn {
         Self { by, ids: ids.collect(), distinct: numbers.len() }
     }
 
-    /// Returns the index of the row's value in the column.
+    /// Returns the number of the variable's value for a row. Rows with equal values get the same number.
     pub(super) fn id(&self, ids: &RowIds) -> usize {
         self.ids[self.by.number(ids)] as usize
     }

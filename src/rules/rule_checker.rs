@@ -22,8 +22,8 @@ const STACK: usize = 64 << 20;
 /// If the system cannot start a thread.
 #[must_use]
 pub fn parse_rule(file: &str, source: &str, errors: &mut FileErrors) -> Option<Rule> {
-    // CEL's parser rejects a condition with too many brackets. Before it does so, it uses much stack for each
-    // bracket.
+    // CEL's parser uses much stack for each bracket before it rejects a condition with too many. So the rule is
+    // parsed on a thread with a large stack.
     std::thread::scope(|scope| {
         let reading = std::thread::Builder::new()
             .stack_size(STACK)

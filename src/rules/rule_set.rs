@@ -233,7 +233,7 @@ mod tests {
         for (file, text) in EMBEDDED {
             let rule = parse_embedded_rule(file, text);
             for (_, text) in rule.fix.iter().flat_map(|fix| &fix.cases) {
-                // The placeholder `permission` begins with its own first step.
+                // The text for the placeholder `permission` begins with such a verb, so skip the placeholder.
                 let mut step = text.source();
                 while let Some((_, rest)) = step.split_once("%}").filter(|_| step.starts_with("{%")) {
                     step = rest.trim_start().trim_start_matches("{{ permission }}");

@@ -13,7 +13,7 @@ pub enum Root {
     Request,
     /// The apiserver that served the requests of a row.
     Server,
-    /// Numbers of a group of rows.
+    /// Counts, rates and other figures of a group of rows.
     Stats,
     /// Totals of the input.
     Input,

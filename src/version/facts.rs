@@ -44,7 +44,7 @@ pub struct Fact {
     pub(super) trust: Trust,
     /// True if only a few nodes claim the version.
     pub(super) is_rare: bool,
-    /// When the log contains evidence of the fact.
+    /// The times at which the log shows the fact.
     pub(super) presence: Presence,
 }
 
@@ -104,7 +104,7 @@ impl Evidence {
         sources
     }
 
-    /// When components of this kind claimed a version with this minor.
+    /// The times at which components of this kind claimed a version of this minor.
     fn presence(&self, wanted: ClaimSource, minor: u16) -> Presence {
         let of_minor =
             self.stated.iter().filter(|(by, _, version, _)| *by == wanted && version.minor == minor);
@@ -196,7 +196,8 @@ impl VersionFacts {
         own.map(|(instance, _)| instance).collect::<BTreeSet<_>>().len()
     }
 
-    /// The best estimate within a set of releases, the source of the estimate, and this source as text.
+    /// The best estimate of the version within a set of releases, and where the estimate comes from: as an enum, and
+    /// as text.
     pub(crate) fn estimate(&self, set: &Releases) -> (KubeVersion, VersionSource, String) {
         for (by, from, words) in [
             (ClaimSource::Loopback, VersionSource::LoopbackUserAgent, "the server's own client states it"),
@@ -267,7 +268,7 @@ fn counted(count: usize, noun: &str) -> String {
     }
 }
 
-/// Creates the fact that follows from the version claim of a control plane component.
+/// Turns the version claim of a control plane component into a fact about the server's version.
 fn claim_fact(by: ClaimSource, version: KubeVersion, sources: Vec<u32>, presence: Presence) -> Option<Fact> {
     let (who, allows, trust) = match by {
         ClaimSource::Loopback => {
@@ -290,8 +291,8 @@ fn claim_fact(by: ClaimSource, version: KubeVersion, sources: Vec<u32>, presence
     Some(Fact { text: format!("{who} {version}"), sources, allows, trust, is_rare: false, presence })
 }
 
-/// Creates the facts that follow from the version claims of kubelets or kube-proxies. There is one fact for each
-/// minor version.
+/// Turns the version claims of kubelets or kube-proxies into facts about the server's version. There is one fact for
+/// each claimed minor version.
 fn node_facts(by: ClaimSource, evidence: &Evidence) -> Vec<Fact> {
     let mut minors: BTreeMap<u16, Vec<(u64, u32, KubeVersion)>> = BTreeMap::new();
     for (_, instance, source, version) in evidence.instances.iter().filter(|(of, ..)| *of == by) {
@@ -388,7 +389,8 @@ fn watch_list(is_on: bool) -> Releases {
     minors.reduce(|all, one| all.or(&one)).unwrap_or_else(Releases::all)
 }
 
-/// The text of the fact that follows from a mark, and the releases that write the mark.
+/// A mark is a feature of log records that only some releases write. Returns the fact that the mark shows, as text,
+/// and these releases.
 fn mark_releases(mark: Mark) -> (&'static str, Releases) {
     match mark {
         Mark::LatencyAnnotation => (

@@ -72,8 +72,8 @@ impl VersionFacts {
         FactGroups { servers, contradictions: rest }
     }
 
-    /// Whether the fact proves a second server. A version that a server states always does. Other facts may come from
-    /// an unsupported node or a setting.
+    /// Whether the fact proves a second server. A version that a server states is always a proof. Other facts may
+    /// come from an unsupported node or a setting.
     fn is_of_another(&self, fact: &Fact, first: &FactGroup<'_>) -> bool {
         match fact.trust {
             Trust::Stated => true,
@@ -87,7 +87,7 @@ impl VersionFacts {
         }
     }
 
-    /// When the log contains facts that are consistent with `set` and not with `other`.
+    /// The times at which the log shows facts that are consistent with `set` and not with `other`.
     fn presence_of(&self, set: &Releases, other: &Releases) -> Presence {
         let mut presence = Presence::default();
         for fact in self.all.iter().filter(|fact| fact.fits_any(set) && !fact.fits_any(other)) {
@@ -96,8 +96,8 @@ impl VersionFacts {
         presence
     }
 
-    /// The servers in the order of time. Each comes with the change from the server before it. Returns `None` if their
-    /// evidence overlaps too much.
+    /// The servers in the order of time. Each comes with the change from the server before it. Returns `None` if
+    /// their evidence overlaps too much in time.
     pub(crate) fn in_time(&self, servers: &[FactGroup<'_>]) -> Option<Vec<(Change, usize)>> {
         let presence = |one: usize, other: usize| self.presence_of(&servers[one].set, &servers[other].set);
         let others = |one: usize| (0..servers.len()).filter(move |other| *other != one);

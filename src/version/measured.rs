@@ -1,5 +1,5 @@
-//! Version evidence from latency annotations. Measurements that contradict the verdicts of some releases show that
-//! the server does not run these releases.
+//! Version evidence from latency annotations. The annotations show whether the server called etcd for a request. If
+//! that contradicts the verdicts for a release, the server does not run this release.
 
 use std::sync::Arc;
 
@@ -21,8 +21,8 @@ pub(super) struct MeasuredRow {
     observed: Observed,
 }
 
-/// The rows of LISTs and GETs with measurements. Rows with failures are left out, because a request may fail before it
-/// reaches the storage.
+/// The rows of LISTs and GETs with measurements, except rows with a failed request. Such a request may have failed
+/// before it reached the storage.
 pub(super) fn rows(clients: &mut Clients) -> Vec<MeasuredRow> {
     let mut rows = Vec::new();
     clients.each_row(|row_key, row| {
@@ -68,8 +68,8 @@ fn support(rows: &[MeasuredRow], server: &Server) -> ReleaseSupport {
     support
 }
 
-/// The server with the etcd version that the user sets. Otherwise two servers: one with a new etcd and one with an old
-/// etcd.
+/// The server with the etcd version that the user sets. If the user sets none, returns two servers: one with a new
+/// etcd and one with an old etcd.
 fn with_each_etcd(server: &Server) -> Vec<Server> {
     let old: Option<EtcdVersion> = "3.4.0".parse().ok();
     let all = if server.etcd.is_some() { vec![server.etcd] } else { vec![None, old] };

@@ -13,10 +13,11 @@ use crate::apiserver::{Releases, Server};
 use crate::k8s::KubeVersion;
 use crate::ledger::{BoundedMap, Claim, Merge, TimelineVersion, VersionEvidence};
 
-/// The maximum number of kinds of claims in each source. Logs that nobody tampered with have a few hundred.
+/// The maximum number of different claims in each source. Equal claims of several instances count once. Logs that
+/// nobody tampered with have a few hundred.
 const MAX_KINDS: usize = 4_096;
-/// The maximum number of claims of instances: enough for the nodes of a large cluster. While workers count, they keep up
-/// to twice as many.
+/// The maximum number of claims of single instances: enough for the nodes of a large cluster. During counting, each
+/// worker may store up to twice this number.
 const MAX_INSTANCES: usize = 1 << 14;
 
 /// An event with version evidence.
@@ -53,8 +54,9 @@ impl Merge for FirstAndLast {
     }
 }
 
-/// A claim without its instance. The flag is false for a sign, so that signs come first. If there are too many
-/// claims, the last ones are dropped. Signs are few, but a client can claim many versions.
+/// A claim without its instance. The flag is true for a stated version and false for a sign, so that signs come
+/// first. If there are too many claims, the last ones are dropped. Signs are few, but a client can claim many
+/// versions.
 type Kind = (bool, Claim);
 
 /// Claims about the server's version, each with its first and its last event. The order of calls does not affect which
@@ -118,7 +120,8 @@ impl Claims {
         self.instances.entries().map(|((source, claim), seen)| (*source, *claim, *seen))
     }
 
-    /// The version evidence of these claims. The claims of a source count for the source that `source` returns.
+    /// Returns the version evidence that these claims give. `source` maps the number of a source file to the number
+    /// under which its claims count.
     fn evidence(&mut self, source: impl Fn(u32) -> u32) -> VersionEvidence {
         let mut evidence = VersionEvidence::default();
         for (own, claim, seen) in self.kinds() {
@@ -242,7 +245,7 @@ pub(crate) fn sample(
 }
 
 /// Returns a minimal part of the candidates for which `is_enough` still returns true. Tries to drop many candidates
-/// at once, because only a few are needed. Each test reads all candidates that are left.
+/// at once, because only a few are needed. Each call of `is_enough` reads all candidates that are left.
 fn needed<T>(all: &[T], is_enough: impl Fn(&mut dyn Iterator<Item = &T>) -> bool) -> Vec<&T> {
     let mut needed: Vec<&T> = Vec::new();
     // Slices that are not tried yet; the last is next.
@@ -269,7 +272,7 @@ struct Candidate {
     claims: Vec<(Claim, Option<i64>)>,
 }
 
-/// The first event of each claim in these sources, and the last event too if `with_last`.
+/// The first event of each claim in these sources. With `with_last`, also the last event of each claim.
 fn candidates(
     claims: impl Iterator<Item = (u32, Claim, FirstAndLast)>,
     sources: &BTreeSet<u32>,

@@ -109,8 +109,8 @@ impl<'a> SeveralVersions<'a> {
         Some(several)
     }
 
-    /// When the sources change to each version: the time from the first to the last such change. `None` if no source
-    /// changes its version.
+    /// For each version, the period in which sources change to it: from the first such change to the last. `None` if
+    /// no source changes its version.
     fn changes(&self) -> Option<Changes> {
         let mut changes: BTreeMap<KubeVersion, Change> = BTreeMap::new();
         for own in self.sources.values() {
@@ -305,8 +305,8 @@ impl<'a> SeveralVersions<'a> {
     }
 }
 
-/// The version of a source within `set`. `own` contains the facts of the source. `all` contains the facts of all
-/// sources. `sets` contains the releases of each server in the log.
+/// The version of a source, estimated within the releases in `set`. `own` contains the facts of the source. `all`
+/// contains the facts of all sources. `sets` contains the releases of each server in the log.
 fn version(
     own: &VersionFacts,
     all: &VersionFacts,

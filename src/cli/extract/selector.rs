@@ -38,9 +38,9 @@ pub(super) struct EventSelector<'a> {
     has_selected: bool,
     /// Hashes of the audit ID and the request target.
     requests: Hashes,
-    /// Additional events that show the server's version.
+    /// Hashes of additional events. They are written so that the output shows the server's version.
     version_events: Hashes,
-    /// The version that the selected events show.
+    /// Whether the selected events show the same version as the whole log.
     pub(super) version: ShownVersion,
     /// The versions of the verdicts on the selected requests.
     versions: BTreeSet<KubeVersion>,
@@ -50,12 +50,12 @@ pub(super) struct EventSelector<'a> {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ShownVersion {
     NotCompared,
-    /// The same version, with this number of added events of other requests.
+    /// The same version. To show it, this number of events of other requests was added.
     Same(usize),
     Other,
 }
 
-/// The result of one worker.
+/// The state and the results of one worker that looks for the selected requests.
 #[derive(Default)]
 struct Finder {
     classifier: Classifier,
@@ -186,7 +186,7 @@ impl<'a> EventSelector<'a> {
         self.versions = spans.versions(version);
     }
 
-    /// Returns advice: how a scan of the extract finds the same version as a scan of the whole log.
+    /// Returns advice: how a scan of the extract can find the same version as a scan of the whole log.
     pub(super) fn version_advice(&self, version: &Inferred) -> anyhow::Result<Option<String>> {
         let judges = || {
             let versions: Vec<String> = self.versions.iter().map(ToString::to_string).collect();

@@ -29,8 +29,8 @@ pub(super) struct Counts {
     events_left_out: u64,
     /// Skipped records by reason, with the first of each reason.
     skipped: BTreeMap<SkipReason, (u64, SourcePosition)>,
-    /// The versions of the source files, if merging the files into one log would change the versions for the
-    /// verdicts.
+    /// The versions that the source files show. Empty unless the versions for the verdicts change if the files become
+    /// one log.
     mixed_versions: Vec<String>,
     /// Files that could not be read to the end.
     pub(super) damaged: Vec<(u32, Damage, u64)>,
@@ -148,7 +148,8 @@ impl Writer<'_> {
         let is_compared =
             self.selector.as_ref().is_some_and(|selector| selector.version != ShownVersion::NotCompared);
         if self.anonymizer.is_some() && !is_compared {
-            // The output is one file, and a scan of it must find the same versions.
+            // All source files become one output file. Collect their version claims, to check later that a scan of
+            // the output finds the same versions.
             pipeline::claims(&request, |claim| versions.claim(claim, request.place.source, request.received));
         }
         let made;

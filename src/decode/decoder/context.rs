@@ -68,7 +68,7 @@ impl<'t> TextContext<'t> {
         Extent { offset, bytes: text.len() as u64 }
     }
 
-    /// Reports `bytes` bytes of a string as skipped.
+    /// Reports `bytes` bytes of the current string as skipped, with the position of the string.
     pub(crate) fn skip_some(&self, reason: SkipReason, bytes: usize, out: OutcomeSink<'_>) {
         let extent = self.extent("");
         let bytes = extent.bytes.min(bytes as u64);

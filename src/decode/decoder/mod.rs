@@ -49,8 +49,8 @@ pub struct Decoder {
     is_for_etcd: bool,
     /// The maximum length of a line joined from parts, in bytes.
     max_record: usize,
-    /// For each nesting depth: true if the last object was an envelope and not an event. It only decides what the
-    /// decoder tries first, never the outcome.
+    /// For each nesting depth: true if the last object at that depth was an envelope and not an event. The decoder
+    /// then tries an envelope first. The flag never changes an outcome.
     is_envelope_at: [bool; Layers::MAX + 1],
     buffers: [Vec<u8>; Layers::MAX + 1],
     /// The values of the current event's escaped fields, without escapes.
@@ -61,7 +61,7 @@ pub struct Decoder {
     /// never changes an outcome.
     is_last_line_nonstandard: bool,
     parts: LineParts,
-    /// For each output stream: the envelopes of its last part.
+    /// For each output stream: the envelopes around the last part that was read.
     parts_at: [Layers; 2],
     unfinished: UnfinishedLines,
     /// True while the decoder searches damaged text for whole events. The decoder then does not search inside these
@@ -116,7 +116,8 @@ impl Decoder {
         (0..2).any(|stream| self.parts.is_open(stream) || self.unfinished.is_open(stream))
     }
 
-    /// Updates the state of unfinished lines for an event record that is decoded elsewhere.
+    /// Informs the decoder about an event record that it does not decode now. An event ends all unfinished lines, so
+    /// this function reports them as truncated.
     pub(crate) fn note_event(&mut self, record: &Record<'_>, out: OutcomeSink<'_>) {
         let required_format = self.required_format;
         self.update_unfinished_lines(record, &mut |outcome, layers| {
@@ -124,7 +125,8 @@ impl Decoder {
         });
     }
 
-    /// Drops unfinished lines that this record cannot continue.
+    /// Records whether this record is an unfinished line. Reports each earlier unfinished line that can no longer
+    /// continue as truncated.
     fn update_unfinished_lines(&mut self, record: &Record<'_>, out: OutcomeSink<'_>) {
         match record.kind {
             RecordKind::Line => self.unfinished.line(record.bytes),
@@ -230,8 +232,7 @@ impl Decoder {
             self.is_last_line_nonstandard = true;
             return false;
         }
-        // An event has none of the keys of a container line, so it cannot continue an unfinished line. So all
-        // unfinished lines are dropped here.
+        // This record is an event and not a container line, so it ends all unfinished lines.
         self.note_event(&record, out);
         true
     }
@@ -298,8 +299,8 @@ impl Decoder {
         }
     }
 
-    /// Opens an object as an envelope. The decoder tries an event first, unless the last object at this depth was an
-    /// envelope. In that case, this function also tries to decode the object as an event.
+    /// Opens an object as an envelope. The caller has already tried to decode it as an event, with one exception: the
+    /// last object at this depth was an envelope. In that case, this function also tries to decode it as an event.
     fn open_object(&mut self, text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) {
         let was_wrapped = self.is_envelope_at[context.layers.len()];
         let error = match serde_json::from_str::<EnvelopeKeys<'_>>(text) {
@@ -449,7 +450,7 @@ impl Decoder {
         }
     }
 
-    /// Decodes a JSON string that contains the next layer.
+    /// Decodes a JSON string that contains an event, a log line or another envelope.
     fn string(&mut self, raw: &str, context: TextContext<'_>, out: OutcomeSink<'_>) {
         let context = if context.layers.is_empty() { context.within(Envelope::Json, None) } else { context };
         self.with_unescaped(raw, context, out, |decoder, text, context, out| {
@@ -508,7 +509,7 @@ impl Decoder {
         }
     }
 
-    /// Decodes several values on one line. The line feeds between them are lost.
+    /// Decodes several JSON values on one line: values without line feeds between them.
     fn several(&mut self, text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) {
         let mut end = 0;
         for value in json::values(text) {
@@ -526,7 +527,7 @@ impl Decoder {
     }
 
     fn line(&mut self, text: &str, trimmed: &str, context: TextContext<'_>, out: OutcomeSink<'_>) {
-        // No klog line begins with a digit; lines of container runtimes do.
+        // Lines of container runtimes begin with a digit, but klog lines do not.
         let is_dated = trimmed.starts_with(|c: char| c.is_ascii_digit());
         if !is_dated && let Some(line) = klog::read(text) {
             let form = if trimmed.contains("verb=\"") { Envelope::HttpLog } else { Envelope::HttpLogOlder };
@@ -627,8 +628,8 @@ impl Decoder {
         self.parts.add(stream, part, self.max_record);
     }
 
-    /// Joins the last part of a line with the parts before it. If the last part looks like the start of a new line,
-    /// it is decoded alone. The earlier parts then count as a truncated line.
+    /// Decodes the last part of a line, joined with the parts before it. If the last part looks like the start of a
+    /// new line, it is decoded alone. The earlier parts then count as a truncated line.
     fn last_part(&mut self, stream: usize, part: &[u8], context: TextContext<'_>, out: OutcomeSink<'_>) {
         if is_start(part) {
             self.drop_unfinished_line(stream, out);
@@ -652,13 +653,15 @@ impl Decoder {
         }
     }
 
-    /// Emits a line of etcd's log. Returns false if the text is not an etcd line, or if an envelope is around it.
+    /// Emits a line of etcd's log, with or without a timestamp of CloudWatch Logs before it. Returns false for any
+    /// other text.
     fn etcd(text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) -> bool {
         if let Some(result) = etcd::read(text) {
             etcd_line(result, text, context, out);
             return true;
         }
-        // Without this, `aws_logs_tail` would parse the date of an etcd line as the name of a log stream.
+        // Try this before the other envelopes: `aws_logs_tail` would take the date of an etcd line for the name of a
+        // log stream.
         match prefix::after_timestamp(text).and_then(|(time, rest)| Some((time, etcd::read(rest)?))) {
             Some((time, result)) if context.layers.len() < Layers::MAX => {
                 etcd_line(result, text, context.within(Envelope::CloudwatchExport, Some(time)), out);
@@ -682,7 +685,7 @@ impl Decoder {
     }
 
     /// Decodes an entry that contains etcd's slow-request warning. If the envelope is unknown, this function searches
-    /// the entry for the warning. If it finds none, the entry counts as skipped and not as foreign.
+    /// the entry for the etcd line. If it finds none, the entry counts as skipped and not as foreign.
     fn warning(&mut self, text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) {
         let (mut has_etcd_line, mut lost) = (false, None);
         self.text(text, context, &mut |outcome, layers| match outcome {
@@ -714,8 +717,8 @@ impl Decoder {
         }
     }
 
-    /// Decodes a line without a known envelope. The line may be foreign, because shells and wrappers write to the same
-    /// file.
+    /// Decodes a line of etcd's log that has an unknown prefix. Any other text is foreign, because shells and
+    /// wrappers write to the same file. Only the end of a JSON object is skipped as damaged.
     fn etcd_or_text(text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) {
         match etcd::find(text) {
             Some(result) => etcd_line(result, text, context, out),
@@ -731,7 +734,7 @@ impl Decoder {
         }
     }
 
-    /// Emits the events in arrays of an object that is not an envelope. Returns false if there are none.
+    /// Emits the events that are array elements in a text that is not an envelope. Returns false if it finds none.
     fn salvage_elements(&mut self, text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) -> bool {
         self.pieces(text, SkipReason::NotAnEvent, Pieces::Elements, context, out)
     }
@@ -831,8 +834,8 @@ impl Decoder {
         has_event
     }
 
-    /// Adds the batch format to the envelopes, if the user requires a batch format. The elements of a damaged batch
-    /// then have this format, although the start of the batch is lost.
+    /// Adds the batch format that the user requires to the envelopes. The start of a damaged batch may be lost, so
+    /// its elements would otherwise count as another format.
     fn only_batch<'t>(&self, context: TextContext<'t>) -> TextContext<'t> {
         let named = self.required_format.iter().flat_map(|required_format| required_format.iter());
         named
@@ -860,8 +863,8 @@ fn with_required_format(
     }
 }
 
-/// Whether an entry has no format, because it is a blank line or a part of a line. Such entries are allowed with any
-/// required format.
+/// Whether an entry is a blank line or a part of a line. Such an entry has no input format, so it fits any format
+/// that the user requires.
 fn has_no_format(outcome: &Outcome<'_>) -> bool {
     matches!(outcome, Outcome::Skip(SkipReason::Blank, _) | Outcome::Foreign(Foreign::Part))
 }

@@ -25,8 +25,8 @@ pub(super) fn is_batch(envelope: Envelope) -> bool {
     )
 }
 
-/// Returns where a JSON value with this brace may begin: at the brace, or at the quote before it. Returns `None` if
-/// no event can begin here.
+/// Returns where a JSON value with this brace may begin: at the brace, or at the quote before it if the value is a
+/// string. Returns `None` if no event can begin here.
 pub(super) fn start_of(text: &str, brace: usize, pieces: Pieces) -> Option<usize> {
     let (before, behind) = (&text.as_bytes()[..brace], &text.as_bytes()[brace + 1..]);
     let is_element = |before: &[u8]| matches!(before.trim_ascii_end().last(), Some(b'[' | b','));
@@ -74,8 +74,8 @@ impl<'t> Gaps<'t> {
         }
     }
 
-    /// Reports the gaps as skipped. If there are none, it reports the text after the last event, so that the report
-    /// counts the damage.
+    /// Reports the gaps as skipped. The text after the last event is a gap too. If all gaps hold only separators, it
+    /// still reports the text after the last event. So the report always counts the damage.
     pub(crate) fn give(mut self, reason: SkipReason, context: TextContext<'_>, out: OutcomeSink<'_>) {
         let rest = &self.text[self.end..];
         self.gap(rest);

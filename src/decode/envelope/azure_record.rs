@@ -15,7 +15,8 @@ struct Properties<'a> {
     log: Option<&'a RawValue>,
 }
 
-/// Returns a separate format for the category `kube-audit-admin`, because it contains no get and no list requests.
+/// Returns [`Envelope::AzureAdmin`] for the category `kube-audit-admin`, otherwise `otherwise`. This category has its
+/// own format because it contains no get and no list requests.
 #[must_use]
 pub(crate) fn or_admin(keys: &EnvelopeKeys<'_>, otherwise: Envelope) -> Envelope {
     match keys.category.and_then(plain) {

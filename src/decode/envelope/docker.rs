@@ -11,7 +11,7 @@ const PART: usize = 16 << 10;
 /// Returns a line of a container's output, or a part of one.
 #[must_use]
 pub(crate) fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
-    // Collectors keep docker's fields and add their own.
+    // An object with `kubernetes` is from a collector, which keeps docker's fields and adds its own.
     if keys.kubernetes.is_some() {
         return None;
     }

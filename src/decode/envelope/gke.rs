@@ -143,7 +143,7 @@ fn of_method(name: &str) -> ObjectRef<'static> {
     ObjectRef { resource: part(0), api_group: group.into(), subresource: part(1), ..ObjectRef::default() }
 }
 
-/// Maps a gRPC status to an HTTP status. A successful request has no status.
+/// Maps a gRPC status code to an HTTP status. An entry without a code is a successful request.
 ///
 /// Source: google.rpc.Code, "HTTP Mapping".
 fn http_status(code: Option<i32>) -> i32 {

@@ -7,7 +7,8 @@ use super::Stripped;
 pub(crate) fn strip(text: &str) -> Option<Stripped<'_>> {
     let brace = memchr::memchr(b'{', text.as_bytes());
     let end = brace.filter(|at| is_prefix(&text[..*at])).or_else(|| {
-        // A klog line may have no brace. It begins after one of the first four colons.
+        // A klog line may contain no brace. Then the prefix must end at one of the first four colons, and the rest
+        // must begin with klog's header.
         memchr::memchr_iter(b':', text.as_bytes())
             .take(4)
             .map(|colon| colon + 1)

@@ -44,7 +44,8 @@ pub(crate) fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
     let logs: Vec<&RawValue> = serde_json::from_str(keys.resource_logs?.get()).ok()?;
     let mut values = Vec::new();
     for resource in logs {
-        // A group with a damaged key may contain whole records, so it is returned as it is.
+        // If a group of log records has a damaged key, the records in it may still be whole. So the group is returned
+        // unopened, and the decoder searches it.
         let Ok(ResourceLogs { scope_logs }) = serde_json::from_str(resource.get()) else {
             values.extend(unknown(resource));
             continue;
@@ -59,7 +60,7 @@ pub(crate) fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
     Some(Content::Values(values))
 }
 
-/// A group of records with a damaged key; `None` if it contains no event.
+/// Returns a group of log records that has a damaged key, as it is; `None` if it contains no event.
 fn unknown(group: &RawValue) -> Option<Inner<'_>> {
     may_hold_event(group.get()).then(|| Inner::bare(group))
 }

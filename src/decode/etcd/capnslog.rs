@@ -10,9 +10,9 @@ use crate::decode::klog::{Clock, KlogTime, pairs};
 use crate::decode::skip::SkipReason;
 use crate::k8s::EtcdVersion;
 
-/// The text between the kind of a request (`read-only range`) and the request itself.
+/// The text that follows the type of a request (`read-only range`) and precedes the request.
 const REQUEST: &str = "request \"";
-/// The length of `2020-03-30 04:14:55`. A fraction may follow.
+/// The length of `2020-03-30 04:14:55`, in bytes. A fraction of a second may follow.
 const SECONDS: usize = 19;
 
 /// Parses a line that begins with capnslog's header, or with the slow-request warning.
@@ -27,7 +27,7 @@ pub(super) fn read(text: &str) -> Option<EtcdResult<'_>> {
 /// Parses a line with a prefix before capnslog's header.
 pub(super) fn find(text: &str) -> Option<EtcdResult<'_>> {
     let bar = memchr::memmem::find(text.as_bytes(), b" | ")?;
-    // Tries the longest header before ` | ` first, then shorter ones.
+    // The timestamp may end with a fraction of up to nine bytes. So try the longest timestamp before ` | ` first.
     let start = (SECONDS..=SECONDS + 9).rev().find_map(|length| {
         let start = bar.checked_sub(length + 2)?;
         text.get(start..).filter(|rest| header(rest).is_some())
@@ -64,8 +64,8 @@ fn line(clock: Clock, message: &str) -> EtcdResult<'_> {
     let request = memchr::memmem::find(message.as_bytes(), REQUEST.as_bytes());
     let is_warning = |at: &usize| is_warning(&message[..*at]);
     let Some(at) = request.filter(is_warning) else {
-        // The message may be the warning although its request was not found. Then a shell or another logger escaped
-        // its quotes once more.
+        // A slow-request warning without a readable request is damaged. A shell or another logger has escaped its
+        // quotes once more.
         let is_lost = warns(message);
         return if is_lost {
             Err(SkipReason::WrongType)

@@ -13,9 +13,9 @@ use super::line::{Clock, KlogKind, KlogLine};
 use super::trace::TraceFragment;
 use crate::k8s::timestamp;
 
-/// The limit between timestamps in seconds and in milliseconds. Smaller numbers are seconds, which reach to the year
-/// 5138. From this limit on, numbers are milliseconds, which begin in March 1973. Numbers from 1,000 times this limit
-/// on are microseconds. Numbers from 1,000,000 times this limit on are nanoseconds.
+/// Timestamps below this limit are in seconds (up to the year 5138). Timestamps from this limit on are in
+/// milliseconds (since March 1973). From 1,000 times this limit on, they are in microseconds. From 1,000,000 times
+/// this limit on, they are in nanoseconds.
 const MOST_SECONDS: f64 = 1e11;
 
 /// Parses a line; `None` if it is not in this format. etcd's lines look similar, but have a `level`.
@@ -95,7 +95,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for JsonKey<'a> {
     }
 }
 
-/// A value of any type. Other messages may use the keys of an access line for values of other types.
+/// A value of any JSON type. Messages other than access lines may use the same keys for values of other types.
 enum AnyValue<'a> {
     Text(Cow<'a, str>),
     Integer(u64),

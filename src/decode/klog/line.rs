@@ -54,7 +54,7 @@ pub enum KlogKind<'a> {
 }
 
 impl KlogKind<'_> {
-    /// Parses a message that an apiserver writes when it starts. Other components also write the version.
+    /// Parses a message that an apiserver writes when it starts. Other components write the same version line.
     ///
     /// Source: kubernetes `cmd/kube-apiserver/app/server.go:Run`, `cmd/kube-apiserver/app/options`,
     /// `pkg/controlplane/instance.go` and k8s.io/apiserver `pkg/admission/plugins.go`.

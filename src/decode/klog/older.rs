@@ -58,7 +58,8 @@ fn client(text: &str) -> (&str, &str) {
     };
     match split {
         Some((user_agent, source)) if is_complete => (user_agent, source),
-        // A cut line may end inside the address or inside the agent. Only whole words of the agent are useful.
+        // A cut line may end inside the address or inside the agent. Only the part of the agent before a space or
+        // slash is certainly whole.
         Some((user_agent, _)) => (user_agent, ""),
         None if is_complete => ("", inner),
         None => (inner.split_inclusive('/').next().filter(|name| name.ends_with('/')).unwrap_or(""), ""),

@@ -11,7 +11,7 @@ use super::cursor::JsonCursor;
 use super::objects::ClientFields;
 use crate::k8s::event::{Caller, CallerCache, CallerId};
 
-/// The number of slots of a new cache. The next constant is the maximum.
+/// The number of slots of a new cache. The cache grows up to the number in the next constant.
 const FIRST_SLOTS: usize = 1 << 4;
 const SLOTS: usize = 1 << 12;
 /// In bytes. Longer texts are not cached.
@@ -30,7 +30,7 @@ pub struct CachedCallers {
     /// The clients. The hash that selects the slot covers the user name and the bytes that distinguish the user's
     /// clients.
     callers: Vec<CachedCaller>,
-    /// How often a slot was filled.
+    /// The number of clients that were added to the cache, including those that replaced another client.
     filled: usize,
 }
 
@@ -40,7 +40,8 @@ struct CachedUser {
     hash: u64,
     /// The first offset at which the texts of the user's clients differ. `None` if only one client is cached.
     first_difference: Option<usize>,
-    /// The text of one client.
+    /// The text of one of the user's clients. The texts of other clients are compared with it to find
+    /// `first_difference`.
     text: String,
 }
 
@@ -123,7 +124,8 @@ impl CachedCallers {
         !same.is_empty() && cursor.take_literal(same)
     }
 
-    /// Caches annotations that kubetoll does not need.
+    /// Caches annotations that contain nothing that kubetoll needs. Later events with the same annotations are then
+    /// faster.
     pub(super) fn keep_annotations(&mut self, slot: Option<CallerSlot>, text: &[u8]) {
         if let Some(CallerSlot { index, .. }) = slot.filter(|_| text.len() <= MAX_TEXT) {
             let own = &mut self.callers[index].annotations;
@@ -132,8 +134,9 @@ impl CachedCallers {
         }
     }
 
-    /// The hash of a client. `hash` is the hash of the user name. The result also covers the bytes at the offset
-    /// where the user's clients first differ. `rest` begins with the client's text.
+    /// Returns the hash that selects the slot of a client. `rest` begins with the client's text, and `hash` is the
+    /// hash of the user name. The result combines `hash` with a few bytes of `rest`. These bytes begin where the
+    /// texts of the user's clients first differ.
     fn hash(&self, hash: u64, rest: &[u8]) -> u64 {
         let user = self.users.get(slot_of(hash, &self.users));
         let first_difference = user.and_then(|user| user.first_difference.filter(|_| user.hash == hash));

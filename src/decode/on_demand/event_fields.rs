@@ -28,7 +28,8 @@ pub struct EventFields {
     pub(super) client: ClientFields,
     /// The slot of a cached client. If set, `client` is empty.
     pub(super) cached_client: Option<CallerSlot>,
-    /// The bytes from `requestURI` through `objectRef`. Set only if the fields are in the server's order.
+    /// The bytes from `requestURI` through `objectRef`, which are compared with those of the RequestReceived event.
+    /// Set only if the fields are in the server's order.
     pub(super) request_bytes: Option<TextSpan>,
     object_ref: Option<TextSpan>,
     response_status: Option<StatusFields>,
@@ -134,7 +135,7 @@ impl EventFields {
             b"impersonatedUser" => {
                 self.client.impersonated_user = Some(keys.once(14).and_then(|()| user(cursor))?);
             }
-            // Only older servers and some collectors write these keys.
+            // Only older servers and some collectors write these keys. `serde_json` parses such events.
             b"timestamp" | b"k8s_audit_level" => return None,
             _ => cursor.skip()?,
         }
@@ -181,8 +182,8 @@ impl EventFields {
         Some(())
     }
 
-    /// Drops the authorization decision unless it is needed. Without the decision, most events have no needed
-    /// annotation.
+    /// Drops the authorization decision unless it is needed. Most events then have no needed annotation, so
+    /// [`EventFields::unescape`] has less work.
     fn drop_unneeded_decision(&mut self) {
         if !self.is_forbidden() {
             self.annotations.decision = TextSpan::default();
@@ -194,7 +195,8 @@ impl EventFields {
         self.response_status.is_some_and(|status| status.code == Some(FORBIDDEN))
     }
 
-    /// Whether a field other than the request URI may contain escapes. In the URI, servers escape `&`.
+    /// Whether a field other than the request URI may contain escapes. The URI often does, because servers escape `&`
+    /// in it.
     fn has_other_escapes(&self) -> bool {
         let names = self.kind.has_escapes | self.api_version.has_escapes | self.audit_id.has_escapes;
         let others = self.stage.has_escapes

@@ -47,7 +47,8 @@ struct RequestReceived<'b> {
     record: Record<'b>,
     /// Offset of the audit ID.
     audit_id: usize,
-    /// Offset of the compared bytes. They begin after the stage and end before the event's timestamps.
+    /// Offset of the bytes that are compared with those of the later event. They begin after the stage and end before
+    /// the event's timestamps.
     request: usize,
     is_paired: bool,
 }
@@ -83,8 +84,8 @@ impl<'b> PendingRequestReceived<'b> {
         true
     }
 
-    /// Finds the waiting event of the same request, if both are in the same format. `layers` are the envelopes of
-    /// `event`.
+    /// Finds the waiting event of the same request. Both events must be plain audit events. `layers` are the
+    /// envelopes of `event`.
     pub(crate) fn pair(&mut self, event: &Event<'_>, layers: Layers) -> Option<PairedRequestReceived<'b>> {
         let request = event.request_bytes?;
         let slot = self.slots[slot_of(event.audit_id.as_bytes())];
@@ -185,8 +186,8 @@ mod tests {
     const RECEIVED_TAIL: &str = r#","requestReceivedTimestamp":"2026-01-01T00:00:00.000000Z","stageTimestamp":"2026-01-01T00:00:00.000001Z"}"#;
     const RESPONSE_TAIL: &str = r#","responseStatus":{"metadata":{},"code":200},"requestReceivedTimestamp":"2026-01-01T00:00:00.000000Z","stageTimestamp":"2026-01-01T00:00:01.000000Z","annotations":{"a":"b"}}"#;
 
-    /// Whether a `RequestReceived` event is paired. If it is paired, this function checks its fields. Only the stage,
-    /// its timestamp, the response status and the annotations may differ from the later event.
+    /// Whether a `RequestReceived` event is paired with a later event. If so, this function checks the fields of the
+    /// pair. Only the stage, its timestamp, the response status and the annotations may differ from the later event.
     fn is_paired(waiting_event: &[u8], later_event: &str) -> bool {
         let mut pending = PendingRequestReceived::with_lines(0);
         if !pending.keep(Record { line: 1, offset: 0, bytes: waiting_event, kind: RecordKind::Line }) {

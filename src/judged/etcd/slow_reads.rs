@@ -206,7 +206,7 @@ impl Nearness {
     }
 }
 
-/// How well the best LIST matches, by client, resource name and row.
+/// For each client, resource name and row: how well the best of its LISTs matches a slow read.
 type NearClients<'a> = BTreeMap<(usize, &'a str, usize), Nearness>;
 
 /// The slow reads of one resource.
@@ -254,7 +254,7 @@ impl MatchedSlowReads {
             .filter(|(_, (nearness, _))| *nearness == Nearness::Covers)
             .map(|(range, _)| &self.ranges[*range])
             .collect();
-        // The ranges are sorted by cost.
+        // The ranges are sorted by cost, so the smallest index is the costliest read.
         let costliest = covered.first().copied().or_else(|| self.ranges.get(*all.keys().next()?));
         Some(SlowReads {
             reads: all.len() as u64,

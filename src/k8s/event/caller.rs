@@ -23,9 +23,9 @@ pub struct Caller<'a> {
 /// The caller of an event. Most callers repeat. So the decoder caches them by their bytes and does not parse them
 /// again.
 pub enum CallerRef<'a> {
-    /// The event's own fields.
+    /// The fields, parsed from this event.
     Read(Caller<'a>),
-    /// A caller with the same bytes as an earlier event. The cache can parse them again.
+    /// A caller with the same bytes as the caller of an earlier event. The cache can parse these bytes again.
     Cached(CallerId, &'a dyn CallerCache),
 }
 

@@ -27,8 +27,8 @@ pub(super) fn separator(text: &str, from: usize) -> Option<(usize, usize)> {
     find(text, from, |byte| matches!(byte, b'?' | b'&' | b';'))
 }
 
-/// Returns the start of the first of `signs` at or after `from`, escaped or not. If `or_space`, a space ends the text,
-/// too. Returns the length of the text if it has none of them.
+/// Returns the start of the first of `signs` at or after `from`, escaped or not. With `or_space`, a space counts as a
+/// sign, too. Returns the length of the text if none follows.
 pub(super) fn end(text: &str, from: usize, signs: &[u8], or_space: bool) -> usize {
     let bytes = text.as_bytes();
     let is_end = |at: &usize| match bytes[*at] {

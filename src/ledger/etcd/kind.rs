@@ -15,7 +15,8 @@ pub(crate) enum EtcdKind {
     ///
     /// Source: k8s.io/apiserver `pkg/storage/etcd3/store.go:getKeys`.
     Keys,
-    /// A read of the bare prefix of a resource. Its response shows the current revision to the apiserver.
+    /// A read of one key: the prefix of a resource without an object name. The apiserver only needs the current
+    /// revision in the response.
     RevisionCheck,
     /// A transaction that only reads.
     ReadTransaction,

@@ -123,7 +123,7 @@ impl Default for Slow {
     }
 }
 
-/// A sum and the largest number in it.
+/// A sum, and the largest of the summed numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SumAndMax {
     pub(crate) sum: u64,

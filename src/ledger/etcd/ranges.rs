@@ -91,7 +91,8 @@ impl Ranges {
         if self.costliest.len() == MAX_RANGES && self.costliest.last().is_some_and(|last| range > *last) {
             return;
         }
-        // Duplicates are adjacent, sorted by position.
+        // Duplicates are adjacent in the order, because they differ only in their position. Keep the one with the
+        // first position.
         if let Some(before) = self.costliest.range(..&range).next_back()
             && before.is_copy_of(&range)
         {

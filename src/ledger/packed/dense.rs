@@ -1,5 +1,5 @@
-//! Counts of numbers without large gaps. Every number between the first and the last takes one byte, or two if any
-//! count exceeds 255.
+//! Counts by number, for numbers without large gaps between them. Every number between the first and the last takes
+//! one byte, or two if any count exceeds 255.
 
 use std::cmp::Reverse;
 

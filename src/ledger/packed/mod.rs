@@ -1,5 +1,6 @@
-//! Counts of numbers in few bytes. Most numbers of a row are close together, and most counts are small. There are two
-//! encodings, and a row uses the smaller one. A map stores the counts that do not fit the encoding.
+//! Counts by number, in few bytes. A number is a window of a timeline, or a bucket of a histogram. Most numbers of a
+//! row are close together, and most counts are small. There are two encodings, and a row uses the smaller one. A map
+//! stores the counts that do not fit the encoding.
 
 mod dense;
 mod pairs;
@@ -20,7 +21,8 @@ const DENSE_TO: usize = 6;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Packed {
     near: Near,
-    /// Counts of numbers that are too far from the others, and counts that are too large.
+    /// The counts that do not fit the encoding: those above `u16::MAX`, and those of numbers that are too far from
+    /// the others.
     #[expect(clippy::box_collection, reason = "most have none, and each row has several that have none")]
     others: Option<Box<BTreeMap<u32, u64>>>,
 }
@@ -38,7 +40,8 @@ impl Default for Near {
 }
 
 impl Near {
-    /// Adds `count` to the count of a number. Returns the part that does not fit.
+    /// Adds `count` to the count of a number. If the result does not fit the encoding, returns the count that the
+    /// caller must store in `others`.
     fn add(&mut self, number: u32, count: u64) -> Option<u64> {
         match self {
             Self::Pairs(pairs) => pairs.add(number, count),

@@ -1,11 +1,12 @@
-//! Counts of numbers with gaps. Each takes four bytes: two for the distance from a base, and two for the count.
+//! Counts by number, for numbers with large gaps between them. Each count takes four bytes: two for the distance of
+//! its number from a base, and two for the count.
 
 use crate::ledger::sorted::{add_sorted, make_room};
 
-/// The base is at least this much below the first number. A log's numbers are nearly in order, so few later numbers
-/// are below the first one.
+/// The base is at least this much below the first number that is added. A log is only nearly in time order, so a
+/// later number can be somewhat smaller than the first one.
 const BELOW: u32 = 1 << 13;
-/// The base is a multiple of this. So two rows often have the same base.
+/// The base is a multiple of this. So two rows often have the same base, and their counts can be merged in one pass.
 const ALIGNED: u32 = 1 << 12;
 /// The bits of the count in a pair.
 const COUNT: u32 = (1 << 16) - 1;
@@ -67,8 +68,8 @@ impl Pairs {
         None
     }
 
-    /// Lowers the base if the distances of all numbers still fit. A number can be far below the base, because workers
-    /// may read parts of the log that are days apart.
+    /// Lowers the base if the distances of all numbers still fit in 16 bits. A number can be far below the base,
+    /// because workers may read parts of the log that are days apart.
     fn begin_at(&mut self, base: u32) {
         let down = self.base - base;
         let furthest = self.pairs.last().map_or(0, |pair| pair >> 16);

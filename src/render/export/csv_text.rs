@@ -40,8 +40,8 @@ pub(super) fn harden(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether a text surely needs no change. This fast check of bytes is true for nearly all cells. It searches for only
-/// one of [`BREAKS`], `;`, because the others are not printable.
+/// Whether a text surely needs no change. This fast check of bytes is true for nearly all cells. Of [`BREAKS`], it
+/// searches only for `;`, because texts with the others fail the check for printable ASCII.
 fn is_harmless(text: &str) -> bool {
     let is_printable_ascii = text.bytes().fold(true, |all, byte| all & matches!(byte, b' '..=b'~'));
     let is_begun = |at: usize| text[at..].starts_with(begins_formula);

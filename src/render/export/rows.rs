@@ -74,7 +74,8 @@ pub(super) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// Returns the number of LISTs read from etcd. Includes LISTs with the verdict `depends` if etcd is the likely source.
+/// Returns the number of LISTs read from etcd. Also counts LISTs with the verdict `depends` if a read from etcd is
+/// likely.
 pub(super) fn etcd_lists(row: &ShapeRow<'_>) -> u64 {
     if row.is_from_etcd() && row.shape.verb == "list" { row.shape.requests } else { 0 }
 }

@@ -1,14 +1,14 @@
-//! Breaks conditions into lines. Each line break is before an operator.
+//! Breaks conditions into lines, if possible before `&&`, `||`, `?` and `:`.
 
-/// Breaks a condition into lines of at most `width` characters if it has enough operators. Text in brackets is
-/// indented. Outside of quotes, white space becomes one space.
+/// Breaks a condition into lines of at most `width` characters, where its white space allows that. Text in brackets
+/// is indented. Outside of quotes, any white space becomes one space.
 pub(super) fn broken(source: &str, width: usize) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut line = String::new();
     // The number of open brackets now, and at the start of the line.
     let (mut depth, mut begun) = (0_usize, 0_usize);
     for part in parts(source) {
-        // A part that is longer than a line is broken at each operator.
+        // A part that is longer than a line may break at each space.
         let is_long = 2 * depth + part.chars().count() > width;
         for (index, piece) in if is_long { words(&part) } else { vec![part] }.into_iter().enumerate() {
             let has_room = line.chars().count() + 1 + piece.chars().count() <= width;

@@ -9,7 +9,7 @@ use crate::rules::text_template::TextTemplate;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PagePart {
     Heading(&'static str),
-    /// A heading below the rule's heading.
+    /// A subheading, such as the client libraries that a fix is for.
     Under(String),
     /// Paragraphs, lists with `- `, and `code`.
     Prose(String),

@@ -13,7 +13,7 @@ use crate::rules::hits::HitRef;
 use crate::rules::stats::STATS;
 use crate::rules::value::{Variable, VariableValue};
 
-/// The rules with the best messages for the title of a case: polls, conflicts, and starts.
+/// The rules whose messages make the best title of a case. They are about polls, conflicts, and starts.
 const TITLE_RULES: [&str; 4] = [POLLS, "KT315", "KT402", CRASH_LOOP];
 
 /// The rule on writes that each follow a GET.
@@ -103,7 +103,8 @@ pub(super) fn causes<'h, 'r>(own: &[usize], hits: &'h [HitRef<'h, 'r>], client: 
     members.into_values().map(|members| cause(&members, own, hits, client)).collect()
 }
 
-/// Finds the findings that crash loops and runs of jobs cause. Each entry has the product and the indices into `own`.
+/// Collects the findings that have one crash loop or one job's run as their cause. Each entry has the product, and
+/// the positions of the findings in `own`.
 fn effects<'r>(own: &[usize], hits: &[HitRef<'_, 'r>]) -> Vec<(&'r str, Vec<usize>)> {
     let mut effects: Vec<(&'r str, Vec<usize>)> = Vec::new();
     let all = || own.iter().enumerate().filter_map(|(index, at)| Some((index, &hits[*at], hits[*at].group?)));
@@ -151,8 +152,8 @@ pub(super) fn cause<'h, 'r>(
 ) -> Cause<'h, 'r> {
     let mut of_cause: Vec<usize> = members.iter().map(|member| own[*member]).collect();
     let severity = of_cause.iter().map(|at| hits[*at].severity).max().unwrap_or(Severity::Info);
-    // The leading finding has the worst severity. Among findings of equal severity, one with a good message leads.
-    // Otherwise, the finding with the most requests leads.
+    // The leading finding has the worst severity. Among findings of equal severity, a finding of one of the
+    // `TITLE_RULES` leads. Among several of them, or without one, the finding with the most requests leads.
     of_cause.sort_by_cached_key(|at| {
         let hit = &hits[*at];
         let is_title_rule = TITLE_RULES.contains(&hit.rule.id.as_str());
@@ -165,7 +166,7 @@ pub(super) fn cause<'h, 'r>(
     let mut rows: Vec<&'r RowFacts<'r>> =
         groups.iter().flat_map(|group| group.rows.iter().copied()).collect();
     rows.retain(|facts| seen.insert(std::ptr::from_ref(*facts)));
-    // Sort by key first. `Group::new` then keeps this order for rows with equal requests.
+    // Sort by key first. `RowGroup::new` then keeps this order for rows with equal numbers of requests.
     rows.sort_by_key(|facts| facts.key);
     let lead = groups[0];
     let resource = has_one_resource(lead).then(|| lead.leading().key.resource.as_deref()).flatten();

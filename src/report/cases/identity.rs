@@ -30,7 +30,8 @@ pub(super) fn on_clients(
     hits: &[HitRef<'_, '_>],
 ) -> String {
     let (resource, kind) = target(requests, findings, hits);
-    // The program stays the same if the case later gets more members. The client does not.
+    // Prefer the program to the client. If the case later gets more members, the program stays the same, but the
+    // worst client may change.
     let client = match ProgramName::new(summary, product) {
         Some(ProgramName { kind, product, service_account }) => {
             [format!("program {kind}"), product.unwrap_or_default(), service_account.unwrap_or_default()]
@@ -44,10 +45,11 @@ pub(super) fn on_clients(
     hashed(client.iter().map(String::as_str).chain([resource.as_str(), kind]))
 }
 
-/// The resource and kind of most requests. Without a majority, the target is all of the client's requests.
+/// Returns the resource and the kind of more than half of the requests, for the fingerprint. Without such a majority,
+/// the kind is `all`, and the resource is empty.
 ///
 /// A finding on a whole client joins a case if the case has most of the client's requests. So the requests of such a
-/// finding count only if the case has no other finding.
+/// finding do not count. If the case has only such findings, the kind is `client`.
 fn target(requests: &RowGroup<'_>, findings: &[usize], hits: &[HitRef<'_, '_>]) -> (String, &'static str) {
     let own: Vec<&HitRef<'_, '_>> =
         findings.iter().map(|at| &hits[*at]).filter(|hit| !is_of_whole_client(hit)).collect();
@@ -62,8 +64,8 @@ fn target(requests: &RowGroup<'_>, findings: &[usize], hits: &[HitRef<'_, '_>]) 
     let of_own: HashSet<*const RowFacts<'_>> = of_own.map(|facts| std::ptr::from_ref(*facts)).collect();
     let rows = || requests.rows.iter().copied().filter(|facts| of_own.contains(&std::ptr::from_ref(*facts)));
     let is_write = |facts: &&RowFacts<'_>| RequestAction::new(facts) == RequestAction::Writes;
-    // Alternating GETs and writes are one loop. The result must not depend on which of them a rule finds. It must
-    // also not change if the log has one more GET or write.
+    // Alternating GETs and writes are one loop, so both get the same resource and kind. The result must be the same
+    // if a rule finds only the GETs or only the writes. It must also not change if the log has one more GET or write.
     let writes = RowGroup::new(rows().filter(is_write).collect(), requests.client, requests.totals);
     let in_step = writes.in_step();
     let is_loop = in_step.reads * 2 > writes.requests();

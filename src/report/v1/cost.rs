@@ -11,7 +11,8 @@ pub struct Cost {
     /// traces of slow requests count them. `page-limits`: the limits that the server honored. `latency`: only
     /// durations are known (`etcdMicros` and `latency`), and this object has no numbers.
     pub basis: &'static str,
-    /// The sums omit requests, because the inventory lacks their resource or its size. The sums are lower bounds.
+    /// The sums omit requests with an unknown cost, so the sums are lower bounds. For example, the inventory lacks
+    /// the resource or its size.
     pub(crate) lower_bound: bool,
     /// What the servers handle for all requests, in the unit of `ranking.handledUnit`: the sum of `total.etcd`,
     /// `total.filtered` and `total.received`.
@@ -21,15 +22,15 @@ pub struct Cost {
     /// The cost of all requests. Requests with a 4xx status cost nothing. Requests with a 5xx status cost what etcd
     /// may have read.
     pub total: Option<Box<Work>>,
-    /// The minute for which etcd read the most, in the unit of `ranking.handledUnit`. Requests count in the minute in
-    /// which they began. Null for a request shape and for a finding.
+    /// The minute whose requests made etcd read the most, in the unit of `ranking.handledUnit`. Requests count in the
+    /// minute in which they began. Null for a request shape and for a finding.
     pub(crate) peak: Option<CostMinute>,
     /// The minutes with reads from etcd, for a client and for all clients.
     pub(crate) minutes: Vec<CostMinute>,
     /// Requests that read from etcd but have no timestamp in the log. No minute includes them.
     pub(crate) without_time: u64,
-    /// The width of `minutes` in minutes: 1, or more if a shape was active in more than 1,536 minutes. Null for a
-    /// request shape and for a finding.
+    /// The width of each entry of `minutes`, in minutes. It is more than 1 if a shape was active in more than 1,536
+    /// minutes. Null for a request shape and for a finding.
     pub(crate) window_minutes: Option<u64>,
 }
 
@@ -93,12 +94,13 @@ pub struct Inventory {
     pub(crate) has_sizes: bool,
     /// The number of nodes, used to spread pods over nodes; null if unknown.
     pub(crate) nodes: Option<u64>,
-    /// The source of `nodes`: `inventory`, or `log` (nodes that clients ran on). Null without one.
+    /// The source of `nodes`: `inventory`, or `log` (nodes that clients ran on). Null if `nodes` is null.
     pub(crate) nodes_from: Option<String>,
     /// The number of namespaces, used to spread objects over namespaces. Null if unknown: then the whole collection
     /// is the upper bound for one namespace.
     pub(crate) namespaces: Option<u64>,
-    /// Resources of the log that the inventory lacks, ordered by requests.
+    /// Resources of the log whose number of objects or size the inventory lacks. Those without a number of objects
+    /// are first, then ordered by requests.
     pub(crate) lacks: Vec<Lack>,
 }
 
@@ -114,13 +116,14 @@ pub struct InventoryFile {
     pub(crate) notes: Vec<String>,
 }
 
-/// A resource that clients read and that the inventory lacks.
+/// A resource that clients read. The inventory lacks its number of objects or its size.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Lack {
     pub(crate) resource: String,
-    /// What is missing: `objects` (also means bytes), or only `bytes`.
+    /// What the inventory lacks: `objects` (the number of objects, and so also their size), or `bytes` (only the
+    /// size).
     pub(crate) lacks: String,
-    /// Requests whose cost is unknown because the inventory lacks this.
+    /// Requests whose number of objects or size is unknown, because the inventory lacks it.
     pub(crate) requests: u64,
     /// A name in a CSV or YAML inventory that likely means this resource.
     pub(crate) near: Option<String>,

@@ -18,7 +18,8 @@ pub(crate) struct EtcdLog {
     pub(crate) lines: u64,
     /// Lines that report a slow request.
     pub(crate) slow_requests: u64,
-    /// Duplicates among the slow requests. They are not counted again below.
+    /// Duplicates among the slow requests. `slowRequests` includes them, but `requests` counts each slow request
+    /// once.
     pub(crate) duplicates: u64,
     /// Slow requests without a timestamp. They match no client.
     pub(crate) undated: u64,
@@ -44,15 +45,19 @@ pub(crate) struct EtcdLog {
     pub(crate) copies: Vec<Copy>,
     /// The counts for each file.
     pub(crate) sources: Vec<EtcdSource>,
-    /// The slow requests by resource and kind. Reads of collections are first, then ordered by bytes.
+    /// The slow requests by resource and kind. Reads of collections come first. Entries of the same group are ordered
+    /// by the size of their responses, largest first.
     pub(crate) requests: Vec<EtcdRequests>,
     /// Slow requests of resources beyond the limit. `requests` omits them.
     pub(crate) requests_left_out: u64,
-    /// Slow reads of collections that were matched with the clients' LISTs, one by one.
+    /// Slow reads of collections that kubetoll compared with the clients' LISTs, one by one. Some of them may match
+    /// no LIST.
     pub(crate) lists_compared: u64,
-    /// Slow reads of collections that were not matched. They have no timestamp, or 4,096 other reads were costlier.
+    /// Slow reads of collections that kubetoll did not compare with LISTs. They have no timestamp, or 4,096 other
+    /// reads were costlier.
     pub(crate) lists_not_compared: u64,
-    /// The longest time between a read and a LIST that do not overlap but still match, because clocks differ.
+    /// The longest gap between a slow read and a LIST that still match, in microseconds. Without an overlap they can
+    /// match, because the clocks of etcd and the apiserver may differ.
     pub(crate) slack_micros: u64,
     /// Notes on the log.
     pub(crate) notes: Vec<String>,
@@ -81,7 +86,7 @@ pub(crate) struct EtcdRequests {
     pub(crate) kind: String,
     /// The apiserver sends these requests for its own use, not for a client.
     pub(crate) servers_own: bool,
-    /// Requests.
+    /// The number of slow requests.
     pub(crate) requests: u64,
     /// The durations of the requests.
     pub(crate) took: Option<Latency>,
@@ -141,7 +146,7 @@ pub(crate) struct EtcdRequest {
     pub(crate) line: u64,
 }
 
-/// A client whose LISTs ran during slow reads.
+/// A client whose LISTs match slow reads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct EtcdClient {
@@ -149,8 +154,9 @@ pub(crate) struct EtcdClient {
     pub(crate) client: String,
     /// A short name: `namespace/name` for a ServiceAccount.
     pub(crate) name: String,
-    /// How the client's LISTs match the worst request: `covers` (a LIST ran during the whole request), `overlaps`
-    /// (during a part of it), `near` (a LIST ended or began within the slack). Null if none matches.
+    /// How the client's LISTs match the worst request. `covers`: a LIST ran during the whole request. `overlaps`:
+    /// during a part of it. `near`: a LIST ended before it or began after it, within `slackMicros`. Null if none
+    /// matches.
     pub(crate) of_worst: Option<String>,
     /// The slow reads that match this client's LISTs.
     #[serde(flatten)]
@@ -170,11 +176,12 @@ pub(crate) struct EtcdSlow {
     /// The bytes of the covered reads. A read that LISTs of several clients cover counts for each client.
     pub(crate) covered_bytes: u64,
     /// Reads whose best-matching LISTs are all from this client. A LIST that covers the read matches best, then a
-    /// LIST that overlaps it, then a LIST within the slack.
+    /// LIST that overlaps it. A LIST that only ran within `slackMicros` of the read comes last.
     pub(crate) alone: u64,
-    /// The number of keys in the largest response. A covered read takes precedence over others.
+    /// The number of keys in the largest response to a covered read. If no read is covered, in the largest response
+    /// to any of the reads.
     pub(crate) items: u64,
-    /// The size of that response.
+    /// The size of this largest response.
     pub(crate) bytes: u64,
     /// The duration of the request.
     pub(crate) took_micros: u64,

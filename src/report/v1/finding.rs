@@ -118,7 +118,7 @@ pub(crate) struct Who {
     pub(crate) impersonated_by: Option<String>,
     /// The client library in the user agent.
     pub(crate) library: &'static str,
-    /// The known product of docs/products.md; null if the client is none of these.
+    /// The client's product, if docs/products.md lists it; else null.
     pub(crate) product: Option<KnownProduct>,
     /// The products in user agents, each with an example of a user agent as the client sent it.
     pub(crate) user_agents: BTreeMap<String, String>,
@@ -136,7 +136,8 @@ pub(crate) struct Who {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Program {
-    /// The name of their ServiceAccounts if all have the same one, else the product of their user agents.
+    /// The name of the clients' ServiceAccounts if all clients use the same name, else the product in their user
+    /// agents.
     pub(crate) name: String,
     /// The number of clients that run the program.
     pub(crate) clients: u64,
@@ -185,9 +186,9 @@ pub(crate) struct Permission {
     pub(crate) non_resource_url: Option<String>,
     /// Some namespaces of the requests; empty for the whole cluster.
     pub(crate) namespaces: Vec<String>,
-    /// The kind of object for the rule: `Role` or `ClusterRole`.
+    /// The kind of object that must contain the RBAC rule: `Role` or `ClusterRole`.
     pub(crate) role: &'static str,
-    /// The RBAC rule, as YAML.
+    /// The RBAC rule that grants the permission, as YAML.
     pub(crate) rule: String,
     /// The command that checks whether the client has the permission.
     pub(crate) check: String,
@@ -199,12 +200,13 @@ pub(crate) struct Permission {
 pub(crate) struct Rival {
     /// The client's identity, as in `clients[]`.
     pub(crate) client: String,
-    /// The client's short name. If the rival is the same client, the name with the product.
+    /// The rival's short name. If the rival is the finding's client itself with another product, the name includes
+    /// this product.
     pub(crate) name: String,
     /// The number of objects that both clients write. A number above 64 is an estimate. The number is 0 if the
     /// clients write different subresources.
     pub(crate) objects: u64,
-    /// The rival's writes to these objects. Without such objects, its writes to the resource.
+    /// The rival's writes to these objects. If `objects` is 0, the rival's writes to the resource.
     pub(crate) writes: u64,
 }
 
@@ -278,7 +280,7 @@ pub(crate) struct RuleInfo {
     pub(crate) summary: String,
     /// What the server does and what that costs. Text with paragraphs, lists with `- `, and code in backticks.
     pub(crate) why: String,
-    /// Similar requests that are by design and that the rule does not match, as text.
+    /// Similar requests that the rule does not match, because they are by design. As text.
     pub(crate) quiet_for: Option<String>,
     /// Links to issues, enhancement proposals and documents.
     pub(crate) references: Vec<String>,

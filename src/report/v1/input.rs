@@ -17,7 +17,7 @@ pub struct Input {
     pub bytes: u64,
     /// Bytes that kubetoll could not read: damaged records, and records that are too long.
     pub(crate) unread_bytes: u64,
-    /// The first few locations of these bytes.
+    /// Where the first few of these unread bytes are.
     pub(crate) unread_at: Vec<UnreadAt>,
     pub lines: u64,
     /// The number of records. A record is a line or, if records span lines, a document. An envelope with several
@@ -46,7 +46,8 @@ pub struct Input {
     /// Requests that have a RequestReceived event and no end in the log, except open long-running requests. 0 if the
     /// log has no RequestReceived events.
     pub(crate) unfinished: u64,
-    /// Events of unfinished requests whose client has no counted request of the same shape. They are in no shape.
+    /// Events of unfinished requests whose client has no counted request of the same shape. No entry of `shapes`
+    /// includes these events.
     pub events_without_request: u64,
     /// The log has only RequestReceived events. Each counts as a request. Statuses, durations and rates are unknown.
     pub(crate) received_only: bool,
@@ -116,7 +117,7 @@ pub struct UnreadAt {
     pub(crate) file: String,
     /// The line on which the damaged record begins, from 1.
     pub(crate) line: u64,
-    /// The offset of the first byte after decompression.
+    /// The offset of the range's first byte in the decompressed file.
     pub(crate) offset: u64,
     pub(crate) bytes: u64,
 }

@@ -33,11 +33,11 @@ pub struct Pattern {
 pub struct Informers {
     /// The first LISTs of informers.
     pub starts: u64,
-    /// The repeated LISTs of informers, by the end of the previous WATCH.
+    /// The repeated LISTs of informers, by how the previous WATCH ended.
     pub relists: Relists,
-    /// The most repeated LISTs of one informer.
+    /// The largest number of repeated LISTs of one informer.
     pub(crate) most_relists: u64,
-    /// Later pages of these LISTs.
+    /// Later pages of the informers' LISTs, of first LISTs and of repeated ones.
     pub(crate) further_pages: u64,
     /// Starts at which an instance sent the same LIST twice within a minute, both times without pagination.
     pub starts_twice: u64,
@@ -60,11 +60,11 @@ pub struct Relists {
 pub struct Polling {
     /// Served reads that are not followed by a WATCH of the same collection or object.
     pub(crate) alone: u64,
-    /// The part of `alone` where one instance reads one collection or object three times or more.
+    /// The reads in `alone` by pollers: instances that read one collection or object three times or more.
     pub reads: u64,
     /// The number of pollers. An instance counts once for each collection or object that it polls.
     pub pollers: u64,
-    /// The median interval between reads of one poller.
+    /// The median of the intervals between two reads of the same poller.
     pub(crate) median_micros: u64,
     pub busiest: Vec<Poller>,
 }
@@ -75,9 +75,9 @@ pub struct Polling {
 pub struct Poller {
     pub(crate) instance: Instance,
     pub(crate) reads: u64,
-    /// The median of its intervals.
+    /// The median of the intervals between the poller's reads.
     pub median_micros: u64,
-    /// The interquartile range of its intervals: 0 for a fixed interval.
+    /// The interquartile range of the intervals between the poller's reads: 0 for a fixed interval.
     pub spread_micros: u64,
 }
 
@@ -94,7 +94,7 @@ pub(crate) struct Instance {
 pub struct Herds {
     /// The number of herds.
     pub count: u64,
-    /// The number of their LISTs.
+    /// The number of LISTs.
     pub(crate) requests: u64,
     /// The 32 herds with the most instances.
     pub greatest: Vec<Herd>,
@@ -109,13 +109,14 @@ pub struct Herd {
     pub(crate) to: String,
     /// The number of instances.
     pub instances: u64,
-    /// The number of their LISTs.
+    /// The number of LISTs.
     pub(crate) requests: u64,
     /// The objects that etcd reads for all these LISTs, by the inventory; null if unknown.
     pub(crate) etcd_objects: Option<u64>,
     /// The size of these objects.
     pub(crate) etcd_bytes: Option<u64>,
-    /// The most objects that all instances can receive; null if unknown. With `receivedIsMean`, an estimate.
+    /// An upper bound of the objects that all instances together receive; null if unknown. If `receivedIsMean` is
+    /// true, an estimate.
     pub(crate) received_objects: Option<u64>,
     /// The size of these objects.
     pub(crate) received_bytes: Option<u64>,
@@ -128,9 +129,9 @@ pub struct Herd {
 #[serde(rename_all = "camelCase")]
 pub struct Chains {
     pub count: u64,
-    /// The number of their pages, including first pages.
+    /// The number of pages of these LISTs, including first pages.
     pub pages: u64,
-    /// The most pages of one LIST.
+    /// The largest number of pages of one LIST.
     pub longest_pages: u64,
     /// The longest time from the receive time of the first page to the end of the last page.
     pub(crate) longest_micros: u64,
@@ -153,19 +154,19 @@ pub struct Watches {
     pub(crate) ended: u64,
     /// Served watches that ended within 65 s.
     pub(crate) short: u64,
-    /// The most of these watches for one collection from one instance.
+    /// The largest number of these short watches from one instance for one collection.
     pub(crate) most_short: u64,
     /// Watches that ran at the same time as another watch of the same collection from the same pod or node.
     pub doubled: u64,
-    /// The most of these watches at the same time.
+    /// The largest number of watches of one collection that one pod or node had open at the same time.
     pub most_at_once: u64,
-    /// The number of pods or nodes with more than one at the same time.
+    /// The number of pods or nodes that had several watches of one collection open at the same time.
     pub doubled_instances: u64,
     /// Watches with `sendInitialEvents` that were refused and followed by a LIST.
     pub(crate) fallbacks: u64,
 }
 
-/// How much of the log the patterns over time cover.
+/// How many requests kubetoll followed to find patterns over time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct AllFollowed {
     pub lists: Followed,
@@ -174,11 +175,11 @@ pub struct AllFollowed {
     pub(crate) objects: Followed,
 }
 
-/// The coverage of one kind of requests.
+/// How many instances and requests kubetoll followed, for one kind of requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Followed {
-    /// The number of followed instances, for each product of each client.
+    /// The number of followed instances. An instance counts once for each product of each client.
     pub instances: u64,
     /// The sampling ratio: one in `oneOf` instances was followed, chosen by a hash of its name. 1 means all.
     pub one_of: u64,
@@ -186,7 +187,7 @@ pub struct Followed {
     pub(crate) requests: u64,
     /// The number of requests that were not followed.
     pub left_out: u64,
-    /// The limit of followed requests per instance. Only its earliest requests were followed. Null if no instance
-    /// reached it.
+    /// At most this many requests of each instance were followed: the earliest ones. Null if no instance had more
+    /// requests.
     pub(crate) earliest_of_each: Option<u64>,
 }

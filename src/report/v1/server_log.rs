@@ -9,13 +9,13 @@ use super::Latency;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PriorityAndFairness {
-    /// The name of the `PriorityLevelConfiguration`; `(other)` beyond the limit.
+    /// The name of the `PriorityLevelConfiguration`; `(other)` for the sum of the entries beyond the limit.
     pub(crate) priority_level: String,
-    /// The name of the `FlowSchema`; `(other)` beyond the limit.
+    /// The name of the `FlowSchema`; `(other)` for the sum of the entries beyond the limit.
     pub(crate) flow_schema: String,
     pub(crate) requests: u64,
-    /// The sum of their seats, which is the server's estimate of their work. 0 if the log does not show it (before
-    /// 1.24).
+    /// The sum of the requests' seats. The seats of a request are the server's estimate of its work. The sum is 0 if
+    /// the log does not show seats (before 1.24).
     pub(crate) seats: u64,
     pub(crate) max_seats: u64,
     /// The total execution time.
@@ -37,11 +37,12 @@ pub struct Items {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TraceGroup {
-    /// The traced operation: `List`, `Create`, `SerializeObject` (a part of the request of another trace). `(other
-    /// operations)` beyond the limit.
+    /// The traced operation, such as `List`, `Create` or `SerializeObject`. A trace of `SerializeObject` is on a part
+    /// of a request, and another trace may be on the whole request. `(other operations)` is the sum of the groups
+    /// beyond the limit.
     pub(crate) operation: String,
-    /// The resource with its group, such as `deployments.apps`. For other paths, a class in parentheses. Null if the
-    /// trace does not show it.
+    /// The resource with its group, such as `deployments.apps`. For a path without a resource, the class of the path,
+    /// such as `(discovery)`. Null if the trace does not show it.
     pub(crate) resource: Option<String>,
     pub(crate) subresource: Option<String>,
     /// `cluster`, `namespace` or `object`.

@@ -18,9 +18,9 @@ pub struct Timeline {
     pub without_time: u64,
     /// One point for each window in which a request began, ascending: `[minute, requests, etcdReads]`. `minute` is
     /// the start of the window in RFC 3339, such as `2026-11-20T20:36:00Z`. It is a multiple of the width since 1970.
-    /// `requests` counts all verbs. A long-running request counts where it began. `etcdReads` counts LISTs and GETs
-    /// read from etcd with any result, including `depends` that are likely read from etcd. Their sums are `etcdLists`
-    /// and `etcdGets`.
+    /// `requests` counts all verbs. A long-running request counts only in the window in which it began. `etcdReads`
+    /// counts the LISTs and GETs that `etcdLists` and `etcdGets` count: those read from etcd, with any result. This
+    /// includes requests with the verdict `depends` that were likely read from etcd.
     #[schemars(with = "Vec<(String, u64, u64)>")]
     pub points: Points,
 }
@@ -34,7 +34,8 @@ impl Timeline {
         (u64::from(minute - point.minute) < self.window_minutes).then_some(point)
     }
 
-    /// Adds the windows of this timeline to `rates`. `count` selects the number of a point to add.
+    /// Adds the windows of this timeline to `rates`. `count` returns the number to add for a point: its requests, or
+    /// its etcd reads.
     pub(crate) fn add_to(&self, rates: &mut RequestRates, count: fn(&Point) -> u32) {
         for point in self.points.0.iter().filter(|point| count(point) > 0) {
             rates.add(u64::from(point.minute), self.window_minutes, u64::from(count(point)));
@@ -71,19 +72,19 @@ impl Serialize for Minute {
     }
 }
 
-/// The minute in which most requests began.
+/// The minute in which the largest number of requests began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Peak {
     /// The start of the minute, as in the points of `timelines[]`. Of several such minutes, the first.
     pub(crate) at: String,
-    /// The width of the widest timeline with such requests, in minutes. If it is more than 1, the minute has the mean
-    /// of that window.
+    /// The width of the widest window that contains the minute, in minutes. If it is more than 1, the requests of the
+    /// minute are an estimate: the mean over this window.
     pub(crate) window_minutes: u64,
     /// All requests that began in the minute. If `windowMinutes` is more than 1, the sum of the clients' rounded
     /// means.
     pub requests: u64,
-    /// The clients that sent them, ordered by requests; at most ten.
+    /// The clients that sent these requests, ordered by their number of requests; at most ten.
     pub clients: Vec<PeakClient>,
 }
 

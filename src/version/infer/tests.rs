@@ -177,7 +177,8 @@ fn unconfirmed_user_agents_decide_only_among_few_minors() {
     );
 }
 
-/// A log of two servers with their claims and responses. `at` returns the second in which each was received.
+/// The result for a log of two servers with their claims and responses. `at` returns the receive time in seconds, for
+/// a step and a minor version.
 fn two_servers(at: impl Fn(i64, u16) -> i64, source: impl Fn(u16) -> u32, with_loopback: bool) -> Inferred {
     inferred_from(|evidence| {
         for step in 0..200 {
