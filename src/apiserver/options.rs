@@ -181,7 +181,7 @@ pub(crate) enum Single {
 /// Whether a field selector reduces the objects that the server scans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) enum Narrows {
-    /// The server scans all objects.
+    /// Nothing reduces them: the server scans all objects.
     #[default]
     Nothing,
     /// The selector has `spec.nodeName` for pods. The watch cache has an index for it.

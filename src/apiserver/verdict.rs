@@ -48,9 +48,9 @@ impl ServedFrom {
 pub enum LimitVerdict {
     /// The request has no limit.
     Absent,
-    /// The response has at most `limit` objects.
+    /// The server honored the limit: the response has at most `limit` objects.
     Honored,
-    /// The response has all objects.
+    /// The server ignored the limit: the response has all objects.
     Ignored,
 }
 

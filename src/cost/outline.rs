@@ -8,8 +8,8 @@ use crate::apiserver::resources::is_connection;
 use crate::apiserver::{LimitVerdict, Reason, RequestShape, ServedFrom, Server, Target, Verdict};
 use crate::k8s::{Scope, Verb};
 
-/// The text for a page with a selector. The server reads from etcd several times, but the number of reads is unknown.
-/// [`RANGE_READS_NOTE`] explains the text.
+/// The cost of one page of a LIST with a selector. The server reads from etcd several times; the number of reads is
+/// unknown. [`RANGE_READS_NOTE`] explains this to the user.
 const RANGE_READS: &str = "n range reads";
 /// The explanation of "n range reads".
 pub(crate) const RANGE_READS_NOTE: &str = "n range reads: etcd knows no selectors. The server reads page after page until \

@@ -15,7 +15,7 @@ use crate::k8s::{Scope, Verb};
 use crate::ledger::NamespacePart;
 use crate::patterns::ListCost;
 
-/// The precision of a number of objects.
+/// How exact an object count is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Bound {
     /// The exact number.

@@ -73,7 +73,7 @@ pub struct TooLong {
     pub(crate) line: u64,
     /// Its offset in the decompressed stream.
     pub(crate) offset: u64,
-    /// Its length in bytes, including the line feed of a line.
+    /// The length of the record in bytes. If the record is a line, its line feed counts too.
     pub(crate) bytes: u64,
     /// The number of bytes that were read for the record. White space before the record counts too.
     pub(crate) read: u64,

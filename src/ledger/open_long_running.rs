@@ -153,7 +153,8 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// Builds the state from events: even numbers are starts, odd numbers are ends. IDs repeat.
+    /// Builds the state from events. The number of an event divided by two selects its request. Even numbers are
+    /// starts, odd numbers are ends.
     fn tracker(events: &[u32]) -> OpenLongRunning {
         let mut open_requests = OpenLongRunning::default();
         for event in events {

@@ -6,9 +6,9 @@ use rustc_hash::FxBuildHasher;
 
 use crate::report::v1::Report;
 
-/// One request in this many may be outside of the drawn minutes.
+/// The drawn minutes may leave out one of this many requests.
 const OF: u64 = 1_000;
-/// With at least this many requests in the log, one request may always be outside.
+/// If the log has at least this many requests, the drawn minutes may leave out one request.
 const ENOUGH: u64 = 50;
 /// The range is cut only if that makes it shorter by at least this factor.
 const WORTH: u64 = 10;

@@ -28,7 +28,7 @@ pub(super) enum Trust {
     /// A response that fits only some releases with default settings. A non-default setting of the server may also
     /// cause it.
     Settings,
-    /// The latency annotations of requests agree only with the verdicts of some releases.
+    /// Latency annotations show where requests were served from. Only some releases serve the requests from there.
     Measured,
 }
 
