@@ -112,7 +112,7 @@ fn a_page_explains_a_rule_by_id_and_by_name() {
         "  helm, terraform\n",
         "  Otherwise:\n",
         "\ntrade-off\n",
-        "\nquiet for\n  - Fewer than 10 requests",
+        "\nquiet for\n  - Clients with fewer than 10 such LISTs",
         "\nverify\n",
         "  KEP-2340  https://github.com/kubernetes/enhancements/issues/2340\n",
         "      - rule: list-from-etcd\n",
