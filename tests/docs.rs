@@ -215,14 +215,14 @@ fn the_inputs_name_each_format_once() {
 fn the_inputs_wrap_only_existing_formats() {
     let text = fs::read_to_string(path("docs/inputs.md")).expect("docs/inputs.md");
     let wrapped = text.split(|c: char| !c.is_ascii_alphanumeric() && !"-/.".contains(c));
-    let mut actual = 0;
+    let mut formats_named = 0;
     for word in
         wrapped.filter(|word| word.split_once('/').is_some_and(|(outer, _)| formats().contains(&outer)))
     {
         assert!(word.split('/').all(|layer| formats().contains(&layer)), "{word}");
-        actual += 1;
+        formats_named += 1;
     }
-    assert!(actual > 0);
+    assert!(formats_named > 0);
 }
 
 #[test]

@@ -1,8 +1,5 @@
 //! The client library or tool behind a user agent. The advice of a finding depends on it.
 
-#[cfg(test)]
-use super::AgentProduct;
-
 /// A client library or tool. It is only a hint, because a client chooses its user agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Library {
@@ -150,17 +147,11 @@ impl Library {
             () => Self::Unknown,
         }
     }
-
-    /// Like [`Library::from_product`], but finds the product in the user agent first.
-    #[must_use]
-    #[cfg(test)]
-    pub(crate) fn from_user_agent(user_agent: &str) -> Self {
-        Self::from_product(AgentProduct::from_user_agent(user_agent).name, user_agent)
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::AgentProduct;
     use super::*;
 
     #[test]
@@ -189,7 +180,11 @@ mod tests {
             ("my-agent/1.0", Library::Unknown),
             ("", Library::Unknown),
         ] {
-            assert_eq!(Library::from_user_agent(user_agent), library, "{user_agent}");
+            assert_eq!(
+                Library::from_product(AgentProduct::from_user_agent(user_agent).name, user_agent),
+                library,
+                "{user_agent}"
+            );
         }
     }
 }

@@ -18,7 +18,7 @@ use super::sharded::Sharded;
 /// How duplicates are detected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Dedup {
-    /// Compares each event with at most `SHARDS * PER_SHARD` of the most recent events.
+    /// Compares each event with at most 2^21 of the most recent events.
     #[default]
     Auto,
     /// Detects only what servers themselves write twice. Some servers before 1.36 write a second access log line for

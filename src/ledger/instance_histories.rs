@@ -52,8 +52,8 @@ impl Bounds {
         size.followed <= self.histories && size.excess <= self.budget && size.entries <= self.entries
     }
 
-    /// Whether a limit is exceeded by more than a quarter. The histories step down only in this case, because
-    /// stepping down visits every entry.
+    /// Whether a limit is exceeded by more than a quarter. During counting, the histories step down only in this case,
+    /// because stepping down visits every entry. At the end, they step down to the limits.
     pub(crate) fn are_exceeded(&self, size: Size) -> bool {
         let more = |bound: usize| bound + bound / 4;
         size.followed > more(self.histories)

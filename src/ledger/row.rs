@@ -18,8 +18,8 @@ const ALMOST_A_MINUTE: u64 = 59_000_000;
 pub struct Row {
     pub events: u64,
     pub(crate) received: u64,
-    /// The number of ended requests. Each has a ResponseComplete or a Panic event. A request that failed
-    /// authentication has only a ResponseStarted event, with status 401.
+    /// The number of ended requests. A request that failed authentication has only a
+    /// ResponseStarted event, with status 401. Every other one has a ResponseComplete or a Panic event.
     pub(crate) ended: u64,
     /// The number of Panic events.
     pub(crate) panics: u64,

@@ -191,7 +191,7 @@ fn list_intervals(
 struct InstanceRecords {
     history: InstanceHistory,
     /// The start of the last watch in the history, if the history omits later watches. `i64::MIN` if the history
-    /// contains no watches of the instance. `None` if the history contains all watches.
+    /// does not follow the watches of the instance. `None` in all other cases.
     watched_until: Option<i64>,
     /// When the instance ran, according to its informers.
     ran: Option<PodRun>,

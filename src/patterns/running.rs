@@ -15,7 +15,8 @@ use crate::requests::{Instance, InstanceKind};
 const SILENCE: i64 = 60 * SECOND;
 /// An instance has ended only if its silence is at least this many times its longest pause between requests.
 const PAUSES: i64 = 3;
-/// The instances of a client likely end only if at least this many of them started and ended in the log.
+/// The instances of a client likely end only if at least this many of them started and ended in the log. For clients
+/// with few pods, see [`FEW`].
 const MANY: usize = 3;
 /// For a client with at most this many pods, the names of the pods show whether they can be one-shot jobs.
 const FEW: usize = 2;

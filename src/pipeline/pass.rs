@@ -7,7 +7,7 @@ use crate::ledger::{Additions, EtcdLines, Index, Ledger, Merge};
 pub enum Pass<'a> {
     /// Counts all records. Requests of access logs are counted separately.
     Count,
-    /// Counts nothing. Records in the index which row counted each request. The key is a hash of audit ID and URI.
+    /// Counts nothing. Records in the index which row counted each request. The key is a hash of audit ID and path.
     Index(&'a Index),
     /// Finds the row of each access line's request in the index, and adds the line's data to the row. Counts the
     /// access lines whose request is not in the index.

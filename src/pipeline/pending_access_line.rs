@@ -11,6 +11,7 @@ const ROOM_PER_WORKER: usize = 1 << 22;
 
 /// All time zone offsets are multiples of this, in microseconds.
 const ZONE_STEP: i64 = 15 * 60 * 1_000_000;
+
 /// The maximum memory for access lines that wait for other lines of their request, in bytes.
 pub(super) fn room(threads: usize) -> usize {
     ROOM.max(ROOM_PER_WORKER * threads)

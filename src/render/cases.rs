@@ -228,12 +228,12 @@ fn work(client: &Client) -> String {
 }
 
 /// A summary line for many cases or clients.
-fn summary_row(summary_row: SummaryRow<'_>) -> TableRow<'_> {
-    let row = TableRow { rank: "–".to_owned(), load: summary_row.load, ..TableRow::default() };
+fn summary_row(summary: SummaryRow<'_>) -> TableRow<'_> {
+    let row = TableRow { rank: "–".to_owned(), load: summary.load, ..TableRow::default() };
     let names = |names: Vec<(String, usize)>, named: usize, end: &'static str| {
         Some(SummaryNames { names, named, end })
     };
-    match summary_row.what {
+    match summary.what {
         SummaryContent::Cases(cases) => {
             let is_same = cases.iter().all(|case| case.severity == cases[0].severity);
             let severity = cases.first().filter(|_| is_same).map_or("", |case| case.severity);

@@ -31,8 +31,8 @@ pub(crate) enum ClientRole {
 impl ClientRole {
     /// Returns the role of a shape's client. If the shape has several products, the product that is least likely a job
     /// decides.
-    pub(super) fn from_jobs<'j>(shape: &ShapeSummary, jobs: impl Iterator<Item = &'j Job>) -> Self {
-        match &shape.request_shape {
+    pub(super) fn from_jobs<'j>(summary: &ShapeSummary, jobs: impl Iterator<Item = &'j Job>) -> Self {
+        match &summary.request_shape {
             Some(shape) if shape.lists_pods_of_a_node() => Self::NodeAgent,
             _ => Self::Client(jobs.min().copied().unwrap_or_default()),
         }

@@ -62,8 +62,11 @@ fn in_prose(text: &str) -> String {
     out
 }
 
-/// Returns the values that are set: not zero, false or empty. Most values are not set.
-fn set_values<'v, Get>(names: &[Variable<Get>], find: impl Fn(&Get) -> VariableValue<'v>) -> NamedValues {
+/// Returns the values that are not zero, false or empty. Most values are.
+fn nonempty_values<'v, Get>(
+    names: &[Variable<Get>],
+    find: impl Fn(&Get) -> VariableValue<'v>,
+) -> NamedValues {
     let values = names.iter().map(|name| (name.name, find(&name.get)));
     let mut set = NamedValues::with_capacity(USUAL);
     set.extend(values.filter(|(_, value)| value.is_set()).map(|(name, value)| (name, value.into_owned())));
@@ -93,7 +96,7 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &RowGroup<'_>) ->
     let program = OnProgram::from_group(group);
     let name = program.as_ref().map_or_else(|| client.short_name(), |program| program.sentence.clone());
     let resource_or = resource.as_deref().or(leading.key.resource.as_deref()).unwrap_or("(other)");
-    let stats = Arc::new(set_values(&BY_NAME, |get| get(group)));
+    let stats = Arc::new(nonempty_values(&BY_NAME, |get| get(group)));
     let permission = Permission::from_group(group);
     let found_rivals = OnceCell::new();
     let rivals = || found_rivals.get_or_init(|| rivals::find(group)).clone();
@@ -103,7 +106,7 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &RowGroup<'_>) ->
         let named = |root: Root| text.names(root.as_str());
         let facts =
             |cell: &OnceCell<Arc<NamedValues>>, root: Root, names: &[Variable<RowGetter>], name: &str| {
-                let values = || Arc::new(set_values(names, |get| get(group.representative())));
+                let values = || Arc::new(nonempty_values(names, |get| get(group.representative())));
                 let facts = cell.get_or_init(values).clone();
                 Value::from_object(TemplateObject { name: escape(name), root, facts, escape })
             };
@@ -228,7 +231,7 @@ fn user_agents(group: &RowGroup<'_>) -> Vec<(String, String)> {
 
 /// Renders a finding on the input; see [`on_group`].
 pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts) -> (Finding, Vec<String>) {
-    let facts = Arc::new(set_values(INPUT, |get| get(input)));
+    let facts = Arc::new(nonempty_values(INPUT, |get| get(input)));
     let values = Value::from_pairs([
         ("input", template_object(Root::Input, &facts, str::to_owned)),
         ("threshold", thresholds(rule)),

@@ -100,13 +100,11 @@ fn read<'b>(decoder: &mut Decoder, blocks: impl IntoIterator<Item = &'b Block>) 
 
 /// An entry's content, without its formatting.
 fn debug_text(outcome: &Outcome<'_>) -> String {
-    let debug_text = format!("{outcome:?}");
+    let text = format!("{outcome:?}");
     match outcome {
-        Outcome::Event(event, _) => {
-            debug_text.replace(&format!(", request_bytes: {:?}", event.request_bytes), "")
-        }
+        Outcome::Event(event, _) => text.replace(&format!(", request_bytes: {:?}", event.request_bytes), ""),
         Outcome::Skip(reason, _) => skip(*reason),
-        _ => debug_text,
+        _ => text,
     }
 }
 

@@ -33,27 +33,27 @@ fn remove(value: &mut Value, keys: &[&str]) {
 
 /// The first few places at which two values differ; empty if they are the same.
 pub fn difference(left: &Value, right: &Value) -> Vec<String> {
-    let mut actual = Vec::new();
-    walk("", left, right, &mut actual);
-    actual.truncate(8);
-    actual
+    let mut differences = Vec::new();
+    walk("", left, right, &mut differences);
+    differences.truncate(8);
+    differences
 }
 
-fn walk(path: &str, left: &Value, right: &Value, actual: &mut Vec<String>) {
+fn walk(path: &str, left: &Value, right: &Value, differences: &mut Vec<String>) {
     match (left, right) {
         (Value::Object(left), Value::Object(right)) => {
             for key in left.keys().chain(right.keys().filter(|key| !left.contains_key(*key))) {
                 let side = |map: &serde_json::Map<String, Value>| map.get(key).cloned().unwrap_or_default();
-                walk(&format!("{path}/{key}"), &side(left), &side(right), actual);
+                walk(&format!("{path}/{key}"), &side(left), &side(right), differences);
             }
         }
         (Value::Array(left), Value::Array(right)) => {
             for index in 0..left.len().max(right.len()) {
                 let side = |values: &[Value]| values.get(index).cloned().unwrap_or_default();
-                walk(&format!("{path}/{index}"), &side(left), &side(right), actual);
+                walk(&format!("{path}/{index}"), &side(left), &side(right), differences);
             }
         }
         _ if left == right => {}
-        _ => actual.push(format!("{path}: {left:.200} and {right:.200}")),
+        _ => differences.push(format!("{path}: {left:.200} and {right:.200}")),
     }
 }

@@ -237,20 +237,17 @@ impl EtcdLines {
             let response = slow.response_size();
             let namespace =
                 storage_key.rest.and_then(|rest| rest.split('/').next()).filter(|name| !name.is_empty());
-            self.ranges.offer(
-                SlowRange {
-                    bytes: response.bytes.unwrap_or(0),
-                    took_micros: slow.took_micros,
-                    place,
-                    ended,
-                    items: response.items.unwrap_or(0),
-                    limit: request.limit,
-                    in_namespace: namespace.is_some(),
-                    namespace: namespace.map_or(0, namespace_hash),
-                    resource: key.resource,
-                },
-                is_new,
-            );
+            self.ranges.offer(SlowRange {
+                bytes: response.bytes.unwrap_or(0),
+                took_micros: slow.took_micros,
+                place,
+                ended,
+                items: response.items.unwrap_or(0),
+                limit: request.limit,
+                in_namespace: namespace.is_some(),
+                namespace: namespace.map_or(0, namespace_hash),
+                resource: key.resource,
+            });
         }
     }
 

@@ -76,18 +76,11 @@ impl PartialOrd for SlowRange {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ranges {
     costliest: BTreeSet<SlowRange>,
-    /// The number of all reads, including those that are not kept.
-    all: u64,
 }
 
 impl Ranges {
-    /// Keeps a read if it is one of the costliest. `is_new` is false for a duplicate.
-    pub(super) fn offer(&mut self, range: SlowRange, is_new: bool) {
-        self.all += u64::from(is_new);
-        self.keep(range);
-    }
-
-    fn keep(&mut self, range: SlowRange) {
+    /// Keeps a read if it is one of the costliest and not a duplicate.
+    pub(super) fn offer(&mut self, range: SlowRange) {
         if self.costliest.len() == MAX_RANGES && self.costliest.last().is_some_and(|last| range > *last) {
             return;
         }
@@ -130,12 +123,6 @@ impl Ranges {
         }
         Spans(spans)
     }
-
-    /// The number of reads that were not kept, because others cost more.
-    #[cfg(test)]
-    pub(crate) fn left_out(&self) -> u64 {
-        self.all.saturating_sub(self.costliest.len() as u64)
-    }
 }
 
 /// Time spans in ascending order, in microseconds since 1970. They do not overlap each other.
@@ -153,9 +140,8 @@ impl Spans {
 
 impl Merge for Ranges {
     fn merge(&mut self, other: Self) {
-        self.all += other.all;
         for range in other.costliest {
-            self.keep(range);
+            self.offer(range);
         }
     }
 }
