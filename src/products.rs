@@ -86,7 +86,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Returns the value in the product files.
+    /// Returns the name of this kind in product files, such as `node-agent`.
     #[must_use]
     pub(crate) fn as_str(self) -> &'static str {
         match self {
@@ -116,7 +116,7 @@ pub(crate) enum RecognizedBy {
 }
 
 impl RecognizedBy {
-    /// Returns the value in reports.
+    /// Returns the name of this variant, as reports show it.
     #[must_use]
     pub(crate) fn as_str(self) -> &'static str {
         match self {
@@ -141,7 +141,7 @@ impl Product {
         self.user_agents.iter().any(|pattern| matches(pattern, user_agent))
     }
 
-    /// Returns the product's setting that fixes findings of a rule.
+    /// Returns the setting of the product that fixes the findings of this rule. `rule` is the rule's name.
     #[must_use]
     pub(crate) fn fix(&self, rule: &str) -> Option<&Fix> {
         self.fixes.iter().find(|fix| fix.causes.iter().any(|cause| cause == rule))

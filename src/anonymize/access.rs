@@ -14,10 +14,11 @@ const METHODS: [&str; 8] = ["POST", "PUT", "HEAD", "OPTIONS", "APPLY", "CONNECT"
 impl Anonymizer {
     /// Anonymizes a line of an access log. `text` is the line without envelopes such as CRI's.
     ///
-    /// `logged_at` is the line's time, in microseconds since 1970. With it, the result starts with a new CRI envelope
-    /// that has this time: klog's header has no year. Without it, the klog header of `text` stays.
+    /// `logged_at` is the line's time, in microseconds since 1970. If it is set, the result starts with a new CRI
+    /// envelope with this time. The envelope is necessary because klog's header has no year. Without it, the result
+    /// starts with the klog header of `text`.
     ///
-    /// Returns one line without a line feed; `None` if the line has no time.
+    /// Returns one line without a line feed. Returns `None` if the line has no time.
     #[must_use]
     pub(crate) fn access_line(
         &self,
@@ -120,7 +121,8 @@ mod tests {
     use crate::decode::{Decoder, Outcome, SourceFacts};
     use crate::input::{Record, RecordKind};
 
-    /// Parses an access line. Returns what `with` returns for the parsed line, its text and its time.
+    /// Parses an access line, and calls `with` with the parsed line, its text and its time. Returns the results of
+    /// `with`.
     fn read<T>(text: &str, mut with: impl FnMut(&AccessLine<'_>, &str, Option<i64>) -> T) -> Vec<T> {
         let record = Record { bytes: text.as_bytes(), offset: 0, line: 1, kind: RecordKind::Line };
         let facts = SourceFacts { year: Some(2026), ..SourceFacts::default() };

@@ -1,4 +1,4 @@
-//! Pseudonyms: keyed hashes of names. Each is valid in the place of the name.
+//! Pseudonyms: keyed hashes of names. A pseudonym is valid wherever the original name is valid.
 
 use std::hash::Hasher;
 
@@ -33,8 +33,8 @@ impl Anonymizer {
         (self.hash(5, text) & 0x7fff_ffff) as u32
     }
 
-    /// Returns a pseudonym of lowercase letters. It is valid as a DNS label, a path segment, a label key and a product.
-    /// It never looks like a generated name.
+    /// Returns a pseudonym of lowercase letters. It is valid as a DNS label, a path segment, a label key and a user
+    /// agent product. It never looks like a name that Kubernetes generates.
     pub(super) fn word(&self, text: &str) -> String {
         let mut hash = self.hash(0, text);
         let mut letter = || {
@@ -67,8 +67,8 @@ impl Anonymizer {
         for at in (0..bytes.len()).chain(0..bytes.len()).chain(0..bytes.len()) {
             let alphabet = if bytes[at].is_ascii_digit() { digits } else { LETTERS };
             let Some(own) = alphabet.iter().position(|letter| *letter == bytes[at]) else { continue };
-            // In this step, the other characters do not change. So the step is reversible, and different suffixes
-            // stay different.
+            // This step changes only one character, by an amount that depends on the other characters. So the step is
+            // reversible, and different suffixes stay different.
             bytes[at] = 0;
             let by =
                 self.hash_of(3, &[before.as_bytes(), &bytes, &at.to_be_bytes()]) % alphabet.len() as u128;
@@ -79,12 +79,14 @@ impl Anonymizer {
 
     /// Replaces an ordinal of one to four digits in a pod's name. Different ordinals of a workload stay different.
     pub(super) fn ordinal(&self, before: &str, text: &str) -> String {
-        // Each text of one to four digits has a number: `0` has 0, `00` has 10, `000` has 110. `STARTS[length - 1]`
-        // is the first number of a length.
+        // Ordinals with leading zeros are different texts, so each text of one to four digits gets its own number.
+        // For example, `0` gets 0, `00` gets 10, `000` gets 110. `STARTS[length - 1]` is the first number for texts
+        // of this length.
         const STARTS: [u32; 5] = [0, 10, 110, 1_110, 11_110];
         let of = |text: &str| Some(STARTS[..4].get(text.len().checked_sub(1)?)? + text.parse::<u32>().ok()?);
         let Some(mut number) = of(text) else { return self.word(text) };
-        // A Feistel network over two halves of seven bits. It repeats until the result is a valid number.
+        // A Feistel network over two halves of seven bits, so different numbers stay different. It runs again until
+        // the result is the number of an ordinal.
         loop {
             for round in 0..6 {
                 let (left, right) = (number >> 7, number & 0x7f);
@@ -137,7 +139,8 @@ mod tests {
     #[test]
     fn one_suffix_does_not_reveal_another() {
         let anonymizer = Anonymizer::new(Key::from_text("a"), &[]);
-        // How far the first letter shifts. It must depend on the later letters and on the text before the suffix.
+        // How far the first letter of a suffix moves in `LETTERS`. The distance must depend on the later letters and
+        // on the text before the suffix.
         let shift = |before: &str, name: &str| {
             let at = |text: &str| LETTERS.iter().position(|letter| *letter == text.as_bytes()[0]);
             let (own, other) = (at(name), at(&anonymizer.generated(before, name)));

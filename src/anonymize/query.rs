@@ -9,8 +9,8 @@ use super::Anonymizer;
 use crate::k8s::list_options::{is_known_key, similar_list_option};
 use crate::k8s::{ContinueToken, go_duration, go_url};
 
-/// Keys that the API defines for subresources such as `log` and `exec`, and for patches (`force`). List options are
-/// elsewhere.
+/// Keys that the API defines for subresources such as `log` and `exec`, and for patches (`force`). [`is_known_key`]
+/// covers the list options.
 const OTHER_KEYS: [&str; 18] = [
     "command",
     "container",

@@ -19,7 +19,8 @@ impl Anonymizer {
         if query.is_empty() { path } else { format!("{path}?{query}") }
     }
 
-    /// Returns the anonymized path, and the API group and the resource in the path.
+    /// Returns the anonymized path, then the API group and the resource of the original path. Group and resource are
+    /// empty for a non-resource path.
     fn path(&self, path: &str) -> (String, String, String) {
         let inner = path.trim_matches('/');
         let (start, end) =

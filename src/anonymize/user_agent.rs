@@ -157,7 +157,7 @@ impl Anonymizer {
         others.find(|other| AgentTraits::new(other) == judged).unwrap_or_else(|| behind(&word))
     }
 
-    /// Returns the version and the comments, if they have known formats. `rest` is the text after the product.
+    /// Anonymizes `rest`, the text after the product. Keeps only a version and comments of known formats.
     fn behind_product(&self, product: &str, rest: &str) -> String {
         let user_agent = format!("{product}{rest}");
         let version = stated_version(&user_agent, product);
@@ -165,7 +165,7 @@ impl Anonymizer {
         let version = version.map(|version| format!("/{}", plain_version(version)));
         let mut out = version.unwrap_or_default();
         let mut pieces = behind.split(' ');
-        // The language of a generated client.
+        // The language of a generated client, such as `python` in `OpenAPI-Generator/12.0.0/python`.
         if let Some(language) =
             pieces.next().and_then(|piece| piece.strip_prefix('/')).filter(|it| is_language(it))
         {
@@ -175,7 +175,8 @@ impl Anonymizer {
         let mut is_after_comment = false;
         for piece in pieces {
             if is_after_comment && piece.starts_with("kubernetes/") && !out.ends_with(')') {
-                // `) kubernetes/` shows a Go client, and advice depends on that.
+                // The text `) kubernetes/` identifies a Go client, and advice depends on the library. So replace a
+                // dropped comment with a fixed one.
                 out.push_str(" (linux/amd64)");
             }
             is_after_comment = piece.ends_with(')');
@@ -196,7 +197,8 @@ impl Anonymizer {
         out
     }
 
-    /// Returns the commit of a Go program. For the control plane, also returns the component that sends the request.
+    /// Anonymizes the text after `kubernetes/`: the commit of a Go program, and sometimes the component that sends
+    /// the request. Keeps the component only for the control plane.
     fn commit(&self, text: &str, is_control_plane: bool) -> String {
         let (commit, component) = text.split_once('/').unwrap_or((text, ""));
         // client-go shortens a commit to seven characters.

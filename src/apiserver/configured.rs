@@ -1,5 +1,5 @@
-//! Resources and groups in the server's configuration. A verdict depends on whether the configuration or the model
-//! names the resource.
+//! The resources and groups that the server's configuration names. A verdict depends on the name of a resource only
+//! if the configuration or the model treats the resource specially.
 
 use std::collections::HashSet;
 

@@ -198,8 +198,8 @@ impl FeatureGates {
         stages.chain(self.gates().map(|(gate, value)| (gate.name(), value)))
     }
 
-    /// Returns the value that the user set for the gate's stage in `version`. It applies only if the user did not set
-    /// the gate itself.
+    /// Returns the value that the user set for the stage that the gate has in `version`. It applies only if the user
+    /// did not set the gate itself.
     fn stage_value(&self, gate: Gate, version: KubeVersion) -> Option<bool> {
         self.stages.get(&gate.stage(version)?).copied()
     }

@@ -5,7 +5,7 @@ use crate::k8s::list_options::{self, ListOptions, similar_list_option};
 use crate::k8s::selector::{field_terms, label_selector_is_valid};
 use crate::k8s::{ContinueToken, RequestInfo, Verb, go_duration};
 
-/// The options of a query as classes.
+/// The options of a query, each reduced to a class. Values with the same effect on the verdict are in one class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "they are independent facts")]
 pub struct Options {
@@ -34,7 +34,7 @@ pub struct Options {
     pub(crate) timeout_seconds_invalid: bool,
     /// `timeout` is not a duration.
     pub(crate) timeout_invalid: bool,
-    /// The path and the field selector have different names.
+    /// The path names an object, but the field selector does not select that name.
     pub(crate) name_conflict: bool,
     /// A write with `dryRun=All`: the server checks the write but does not store it.
     pub(crate) dry_run: bool,

@@ -142,8 +142,8 @@ fn unselectable(server: &Server, verb: Verb, options: &Options) -> Option<(u16, 
     }
 }
 
-/// The checks that storage makes before it reads. The status is 400, or 500 where the server returns storage's error
-/// unchanged.
+/// The checks that the storage layer makes before it reads. The status is 400. It is 500 where the server returns the
+/// error of the storage layer unchanged.
 ///
 /// Source: k8s.io/apiserver `pkg/storage/etcd3/store.go:GetList`, `pkg/storage/continue.go`. 1.33 and later check
 /// earlier, in `pkg/storage/cacher/delegator.go:(*CacheDelegator).GetList` (`storage.ValidateListOptions`).

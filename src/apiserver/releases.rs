@@ -194,8 +194,8 @@ pub(crate) fn for_control_plane(stated: KubeVersion) -> Releases {
     Releases::minors(stated.minor, stated.minor.saturating_add(1))
 }
 
-/// Returns the releases that the server can have, given the version of another apiserver of the cluster. The two differ
-/// by at most one minor version.
+/// Returns the releases that the server can have, given the version of another apiserver of the cluster. The two
+/// apiservers differ by at most one minor version.
 #[must_use]
 pub(crate) fn for_other_server(stated: KubeVersion) -> Releases {
     Releases::minors(stated.minor.saturating_sub(1), stated.minor.saturating_add(1))
@@ -218,7 +218,7 @@ pub(crate) struct BuiltInApi {
     pub(crate) version: &'static str,
     /// The resource. Empty if the entry is for the whole version of the group.
     pub(crate) resource: &'static str,
-    /// The first minor version that serves the API; 0 if that is older than 1.19.
+    /// The first minor version that serves the API; 0 if a version before 1.19 already served it.
     since: u16,
     /// The first minor version that no longer serves the API.
     until: Option<u16>,

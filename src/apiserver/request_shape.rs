@@ -15,7 +15,7 @@ use compact_str::CompactString;
 pub struct RequestShape<S> {
     pub verb: Verb,
     pub(crate) target: Target<S>,
-    /// The options in the query, as classes.
+    /// The options in the query, reduced to the classes that a verdict depends on.
     pub options: Options,
 }
 
@@ -96,7 +96,7 @@ impl NonResource {
         }
     }
 
-    /// Returns the value in reports.
+    /// Returns the name of this variant, as reports show it.
     #[must_use]
     pub(crate) fn as_str(self) -> &'static str {
         match self {
@@ -260,8 +260,8 @@ pub(crate) fn is_long_running(shape: &RequestShape<&str>) -> bool {
         }
 }
 
-/// Replaces a name from a path if it is too long for the API. Also replaces a name that contains a continue token. A
-/// client can put any text into a path.
+/// Returns a name from a path, or `(no name)`. A client can put any text into a path. So names that are too long for
+/// the API, and names that contain a continue token, are replaced.
 fn bounded_name(name: &str) -> &str {
     const LONGEST: usize = 253;
     const SHORTEST_TOKEN: usize = 40;

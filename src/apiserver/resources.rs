@@ -68,16 +68,18 @@ const CLUSTER_SCOPED: [&str; 35] = [
     "volumeattributesclasses",
 ];
 
-/// The name of the overflow resource, which counts several resources.
+/// The resource name of overflow rows. Such a row counts requests for several resources, because there were too many
+/// to keep each one.
 pub(crate) const OTHER: &str = "(other resources)";
-/// Like [`OTHER`], but for resources without a watch cache. Reports show it as [`OTHER`].
+/// Like [`OTHER`], but for resources that the configuration lists as uncached. Such a row keeps the verdicts of
+/// resources without a watch cache. Reports show this name as [`OTHER`].
 pub(crate) const OTHER_UNCACHED: &str = "(other uncached resources)";
-/// The API group of the overflow resource for resources that an aggregated API server serves.
+/// The API group of [`OTHER`] in rows whose resources belong to an aggregated API server.
 pub(crate) const AGGREGATED_GROUP: &str = "(aggregated groups)";
-/// The API group of the overflow resource for resources that are not built in.
+/// The API group of [`OTHER`] in rows whose resources are neither built in nor of an aggregated API server.
 pub(crate) const OTHER_GROUP: &str = "(other groups)";
 
-/// Whether this is the name of an overflow resource, which counts several resources.
+/// Whether this is the resource name of an overflow row, [`OTHER`] or [`OTHER_UNCACHED`].
 #[must_use]
 pub(crate) fn is_overflow(resource: &str) -> bool {
     matches!(resource, OTHER | OTHER_UNCACHED)

@@ -42,8 +42,10 @@ pub(crate) struct StoredObjects {
 
 /// Returns the seats of a request while the server executes it. `stored` describes the resource's objects.
 ///
-/// Returns `None` if the seats depend on an unknown value. Also returns `None` for logs, connections and servers before
-/// 1.20, because they have no seats.
+/// Returns `None` in three cases:
+/// - The seats depend on an unknown value.
+/// - The server is older than 1.20, so requests have no seats.
+/// - The request is long-running and not a WATCH, such as `log` or `exec`. It has no seats.
 #[must_use]
 pub(crate) fn seats(
     server: &Server,

@@ -7,10 +7,12 @@
 
 use std::borrow::Cow;
 
-/// The known roots: upstream's default, and the roots of OpenShift's two servers. Any other first segment also counts
-/// as a root, because `--etcd-prefix` can set it.
+/// The known roots of keys in etcd, such as `registry` in `/registry/pods/a/b`. They are upstream's default and the
+/// roots of OpenShift's two servers. Any other first segment also counts as a root, because `--etcd-prefix` can set
+/// it.
 const ROOTS: [&str; 3] = ["registry", "kubernetes.io", OPENSHIFT_ROOT];
-/// The root of OpenShift's own server.
+/// The root of the resources that only OpenShift has, such as `oauthclients`. OpenShift's kube-apiserver uses
+/// `kubernetes.io`.
 const OPENSHIFT_ROOT: &str = "openshift.io";
 
 /// Built-in resources whose prefix differs from their name in reports: prefix, plural, group. An empty plural means

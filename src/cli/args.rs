@@ -58,7 +58,7 @@ pub(super) enum Command {
     /// List, explain and check the rules for findings.
     #[command(subcommand)]
     Rules(RulesCommand),
-    /// List and explain the products that findings name, with their settings.
+    /// List and explain the client products that findings name, with the settings of each product.
     #[command(subcommand)]
     Products(ProductsCommand),
     /// Print an audit policy that logs what kubetoll needs, with the least volume.

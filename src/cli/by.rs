@@ -25,7 +25,7 @@ enum RankedFormat {
 pub(super) struct RankedCount {
     by: ByArg,
     format: RankedFormat,
-    /// A file; `None` is standard output.
+    /// The file for the counts; `None` is standard output.
     pub(super) to: Option<PathBuf>,
 }
 

@@ -1,4 +1,5 @@
-//! `kubetoll classify`: one request, for people or for programs.
+//! `kubetoll classify`: shows the verdict on a request that a person types. With `--stdin`, a program sends one
+//! request per line.
 
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 
@@ -106,7 +107,7 @@ struct TypedRequests {
 
 fn typed(text: &str) -> anyhow::Result<TypedRequests> {
     let words: Vec<&str> = text.split_whitespace().collect();
-    // A prompt, sudo, or `watch -n2` may precede the command.
+    // Search only the first four words for the kubectl command: a prompt, sudo, or `watch -n2` may precede it.
     if !text.contains("curl ") && words.iter().take(4).any(|word| is_command(word)) && !text.starts_with('/')
     {
         let Some(words) = shlex::split(&text.replace("\\\n", " ")) else {

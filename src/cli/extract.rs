@@ -236,7 +236,7 @@ fn write(writer: &mut Writer<'_>, reader: &LogReader<'_>, path: Option<&Path>) -
             .write_with(|out| {
                 writer.write(reader, out)?;
                 problem = writer.counts.problem();
-                // On an error, the file is not kept.
+                // Return an error if the output is incomplete, so that the file is not kept.
                 if problem.is_some() { Err(io::ErrorKind::InvalidData.into()) } else { Ok(()) }
             })
             .context("the events were not written")

@@ -40,8 +40,8 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// The format for a file extension; text if the extension is unknown. Extensions of formats that kubetoll does
-    /// not write are errors.
+    /// Returns the format for a file extension, such as CSV for `.csv`. An extension of a format that kubetoll does
+    /// not write, such as `.pdf`, is an error. Any other extension means text.
     pub(super) fn from_path(path: &Path) -> Result<Self, String> {
         let page = |page| Ok(Self::Page(page, Some(path.to_owned())));
         let table = |format| Ok(Self::Table(format, path.to_owned()));

@@ -21,7 +21,8 @@ pub(super) struct LogArgs {
     file: Vec<PathBuf>,
 }
 
-/// Parses the path of a log. The name of an output format is an error, unless such a file exists.
+/// Parses the path of a log. If no such file exists and the text names an output format, such as `json`, returns an
+/// error.
 fn log_path(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
     match text.parse::<Format>() {
@@ -95,10 +96,11 @@ pub(super) struct ServerArgs {
     /// Feature gates that differ from the version's defaults, such as `WatchList=false` or `AllBeta=false`.
     #[arg(long, value_name = "NAME=BOOL", value_delimiter = ',', help_heading = "Server")]
     pub(crate) feature_gate: Vec<String>,
-    /// A resource without a watch cache, in addition to events: `configmaps`, or `deployments.apps`.
+    /// A resource without a watch cache, such as `configmaps` or `deployments.apps`. kubetoll already knows that
+    /// events have none.
     #[arg(long, value_name = "RESOURCE", value_delimiter = ',', help_heading = "Server")]
     pub(crate) uncached: Vec<String>,
-    /// An API group of an aggregated API server, in addition to the metrics APIs.
+    /// An API group that an aggregated API server serves. kubetoll already knows the metrics APIs.
     #[arg(long, value_name = "GROUP", value_delimiter = ',', help_heading = "Server")]
     pub(crate) aggregated: Vec<String>,
 }
@@ -121,8 +123,8 @@ pub(super) struct RuleArgs {
     pub(crate) config: Option<PathBuf>,
 }
 
-/// An input format as the report writes it: one envelope (`cri`), or nested envelopes with the outermost first
-/// (`cri/audit`).
+/// An input format as the report writes it: the names of the envelopes, the outermost first. Examples: `cri`,
+/// `cri/audit`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct InputFormat(pub(crate) Layers);
 

@@ -74,7 +74,7 @@ fn named_rule(what: &FailOn) -> Option<&str> {
     if let FailOn::Rule(word) = what { Some(word) } else { None }
 }
 
-/// The server's flags. The policy file sets those that are absent.
+/// Returns the server's flags. For an absent flag, uses the value from the policy file.
 pub(super) fn server_args(args: &ServerArgs, policy: &Policy) -> ServerArgs {
     let or = |flag: &Vec<String>, own: &Vec<String>| if flag.is_empty() { own.clone() } else { flag.clone() };
     ServerArgs {

@@ -25,7 +25,7 @@ const NAMED_LONG_WINDOWS: usize = 3;
 /// The stack size of a pool thread, in bytes. The main thread's stack has the same size.
 const STACK: usize = 8 << 20;
 
-/// Runs a command in one thread pool that reads logs and builds the report. Passes the number of threads to `work`.
+/// Runs `work` in the thread pool that reads logs and builds the report. `work` gets the number of threads.
 pub(super) fn in_pool<T: Send>(
     args: &JudgeArgs,
     work: impl FnOnce(usize) -> anyhow::Result<T> + Send,
@@ -177,7 +177,8 @@ impl LogReader<'_> {
         let holds_any = ledger.input.all_events() > 0;
         let holds_none = |index: u32| {
             let counts = ledger.input.sources.get(&index);
-            // A file with start lines of etcd is useful only together with an audit log.
+            // Start lines of etcd are useful only together with an audit log. So they count as content only if the
+            // log has events.
             let of_server = if holds_any {
                 &[Foreign::Trace, Foreign::Start, Foreign::EtcdStart][..]
             } else {
@@ -201,8 +202,8 @@ impl LogReader<'_> {
         messages
     }
 
-    /// The message for a path without events, with the types of its files. `is_alone` is true if it is the only path.
-    /// Then the message also describes the skipped records.
+    /// Returns the message for a path without events, with the types of its files. If the user gave only this path
+    /// (`is_alone`), the message also describes the skipped records.
     fn nothing_in(&self, given: &Path, ledger: &Ledger, is_alone: bool) -> String {
         let name = paths::name(given);
         let mut files = self.sources.clone();

@@ -17,7 +17,8 @@ const LINE: u64 = 4;
 /// The default of `--max-line`, in MiB.
 pub(super) const MAX_LINE: u16 = 64;
 
-/// Returns an error if the limits exceed the defaults and the available memory.
+/// Returns an error if `--max-line` and `--threads` may need more memory than is available. Never fails if they need
+/// at most as much as their defaults.
 pub(super) fn check(args: &JudgeArgs, threads: usize, default_threads: usize) -> anyhow::Result<()> {
     let max_line = u64::from(args.max_line.unwrap_or(MAX_LINE));
     let needed_by = needed(max_line, threads as u64);
@@ -35,7 +36,8 @@ pub(super) fn check(args: &JudgeArgs, threads: usize, default_threads: usize) ->
     }
 }
 
-/// The flags to lower. A lower `--threads` helps only if the longest line and one thread fit into memory.
+/// Returns advice on which flags to lower. A lower `--threads` helps only if the longest line and one thread fit into
+/// memory.
 fn advice(max_line: u64, available: u64) -> &'static str {
     if needed(max_line, 1) > available { "lower --max-line" } else { "lower --max-line or --threads" }
 }

@@ -66,7 +66,7 @@ pub fn main() -> ExitCode {
         Command::AuditPolicy(args) => audit_policy::run(&args),
     };
     ExitCode::from(done.unwrap_or_else(|error| {
-        // The message may quote hostile file content.
+        // Use `say`, because it escapes the message, which may quote hostile file content.
         say(&format!("error: {error:#}"));
         ERROR
     }))

@@ -110,7 +110,7 @@ impl File {
             || (has_path && !is_there(self) && !is_there(other) && self.may_be_by_case(other, ignores_case))
     }
 
-    /// Whether the names of two missing files differ only in case, in a directory that ignores case.
+    /// Whether the names of two missing files differ only in upper and lower case, and the directory ignores this.
     fn may_be_by_case(&self, other: &Self, ignores_case: impl FnOnce(&Path) -> bool) -> bool {
         let directory = self.path.parent().filter(|own| other.path.parent() == Some(own));
         let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().to_lowercase());
@@ -159,7 +159,8 @@ fn stream_size(stream: &impl std::os::fd::AsFd) -> Option<u64> {
     stream_metadata(stream).map(|file| file.len())
 }
 
-/// A device has no identity, because it loses nothing if several outputs go to it.
+/// Returns the device and the inode of a file or pipe. A device such as `/dev/null` gets `None`, because several
+/// outputs to it lose nothing.
 #[cfg(unix)]
 fn identity(file: &Metadata) -> Option<(u64, u64)> {
     use std::os::unix::fs::{FileTypeExt, MetadataExt};

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::input::Sources;
 
-/// Returns the given paths with files, but without any file that has usable content. `holds_none` gets the index of a
-/// source file. It returns true if this file has no usable content.
+/// Returns the given paths that have files, but no file with usable content. `holds_none` gets the index of a source
+/// file. It returns true if this file has no usable content.
 pub(super) fn without_content<'p>(
     paths: &'p [PathBuf],
     sources: &'p Sources,
@@ -16,7 +16,7 @@ pub(super) fn without_content<'p>(
             Some(path) => path.starts_with(given),
             None => given.as_os_str() == "-",
         };
-        // A duplicate has the content of the file that is read instead.
+        // For a duplicate, check the file that kubetoll reads instead: it has the same content.
         let original =
             |path: &Path| sources.list.iter().position(|source| source.path.as_deref() == Some(path));
         let copies = sources.duplicates.iter().filter(|copy| is_below(Some(&copy.path)));

@@ -58,7 +58,7 @@ impl CostByMinute {
         }
         let mut own = Self { shift: windows.minutes.max(1).trailing_zeros(), ..Self::default() };
         let mut timed = 0;
-        // Requests without a time are at the start of 1970.
+        // Skip windows that start at 0: they contain the requests without a receive time.
         for (start, count) in windows.counts.iter().filter(|(start, _)| *start > 0) {
             timed += count;
             own.windows.insert(start.div_euclid(60_000_000) >> own.shift, costs(*count));

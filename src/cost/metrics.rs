@@ -148,8 +148,9 @@ fn some_of(names: &[impl AsRef<str>]) -> String {
     format!("{}{more}", first.join(", "))
 }
 
-/// Returns the errors for a text without a valid number of objects. Each invalid sample, and each sample with an
-/// error value, gets one error, up to [`MAX_LINES`] errors.
+/// Returns the errors for a text without a valid number of objects. `unread` contains the line numbers of invalid
+/// samples. `without` contains those of samples with an error value. Each line gets one error, up to [`MAX_LINES`]
+/// errors.
 fn without_number(unread: &[u64], without: &[u64]) -> Vec<(u64, String)> {
     let invalid = "not a valid sample; write it as apiserver_storage_objects{resource=\"pods\"} 100";
     let failed =

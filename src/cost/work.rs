@@ -85,8 +85,8 @@ pub struct Work {
 impl Work {
     const NONE: Self = Self::all(Amount::NONE);
 
-    /// Returns the cost of one LIST, in the form that herds need. A herd is many instances that list a collection
-    /// within seconds.
+    /// Returns the cost of one LIST, for the report on herds. A herd is many instances that list a collection within
+    /// seconds.
     #[must_use]
     pub(crate) fn list_cost(&self) -> ListCost {
         ListCost {
@@ -337,9 +337,9 @@ impl Pricing<'_> {
         Work { etcd, decoded: etcd, filtered, received, seats: None }
     }
 
-    /// Returns the objects that the watch cache scans. With an index, these are the objects of the node. Otherwise,
-    /// servers since 1.31 scan the requested namespace or cluster, and older servers scan all objects. A limit does
-    /// not shorten the scan.
+    /// Returns the objects that the watch cache scans. If a request selects the pods of one node, the cache finds
+    /// them through an index and scans only them. Snapshots have no index. Without an index, servers since 1.31 scan
+    /// the requested namespace or cluster, and older servers scan all objects. A limit does not shorten the scan.
     fn through_cache(&self, rest: Amount) -> Amount {
         if let Some(node_pods) = self.node_pods().filter(|_| !is_snapshot(*self.verdict)) {
             return node_pods;

@@ -6,7 +6,8 @@ use super::outcome::Layers;
 use super::unfinished_lines::ends_unfinished;
 use crate::input::Framing;
 
-/// The maximum number of first bytes that are searched for a whole JSON line.
+/// The framing is detected from at most this many bytes at the start of a stream. For example, they are searched for
+/// a whole JSON line.
 const MAX_LINE_SEARCH: usize = 4 << 20;
 /// The maximum number of bytes that are searched for array elements in a text without a line feed.
 const MAX_ARRAY_SEARCH: usize = 1 << 20;
@@ -108,8 +109,8 @@ fn may_cut(before: &[u8], after: &[u8]) -> bool {
     !ends_unfinished(body) && !is_second(last, after)
 }
 
-/// Whether the next line is the second access line of the same request. Recorded servers of 1.25 to 1.33 write two
-/// access lines for each request.
+/// Whether the next line is the second access line of the request in the last line. In recorded logs, servers of 1.25
+/// to 1.33 write two access lines for each request.
 fn is_second(last: &[u8], after: &[u8]) -> bool {
     let Some(id) = klog::audit_id(last) else { return false };
     match memchr::memchr(b'\n', after) {

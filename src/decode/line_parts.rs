@@ -18,11 +18,11 @@ struct PendingLine {
 /// All parts of a line except the last one.
 #[derive(Debug, Default)]
 pub(crate) struct JoinedLine {
-    /// The length of these parts, in bytes.
+    /// The total length of the parts, in bytes.
     pub(crate) length: usize,
     /// The joined parts. Empty if they exceed the cap.
     pub(crate) text: Vec<u8>,
-    /// The number of these parts.
+    /// The number of parts, without the last one.
     pub(crate) count: u64,
     /// True if the parts exceed the cap.
     pub(crate) is_too_long: bool,

@@ -32,8 +32,8 @@ pub enum Outcome<'a> {
         /// command line or the file's modification time.
         logged_at: Option<i64>,
     },
-    /// A line of etcd's log. Only [`Decoder::for_etcd`](super::Decoder::for_etcd) reports all of them; other decoders
-    /// report only lines that state etcd's version.
+    /// A line of etcd's log. A decoder from [`Decoder::for_etcd`](super::Decoder::for_etcd) reports each such line.
+    /// Other decoders report only lines that state etcd's version.
     Etcd {
         line: &'a EtcdLine<'a>,
         /// When the line was written, in microseconds since 1970. A missing zone comes from the envelope or counts as
@@ -42,7 +42,7 @@ pub enum Outcome<'a> {
         /// True if neither the line nor an envelope states a time zone. The time then counts as UTC.
         is_zoneless: bool,
     },
-    /// An entry of another log, or a part of an entry that is counted elsewhere.
+    /// An undamaged entry that is not an audit event, or a part of a line. [`Foreign`] names the kind.
     Foreign(Foreign),
     /// A skipped text, with the reason and the position in the record.
     Skip(SkipReason, Extent),

@@ -10,7 +10,7 @@ use crate::k8s::Event;
 /// A line whose text envelope was removed.
 #[derive(Debug)]
 pub(crate) enum Prefixed<'a> {
-    /// The envelope, and the rest of the line.
+    /// A line in an envelope: the envelope, and the line without its prefix.
     Line(Envelope, Stripped<'a>),
     /// A line of a container's output, or a part of one.
     Cri(CriLine<'a>),

@@ -34,8 +34,8 @@ impl UnfinishedLines {
     }
 }
 
-/// Whether a text ends with an unfinished line. Passing each line of the text to an [`UnfinishedLines`] gives the
-/// same result.
+/// Whether an output stream has an unfinished line at the end of a text. Passing each line of the text to an
+/// [`UnfinishedLines`] gives the same result.
 #[must_use]
 pub(crate) fn ends_unfinished(body: &[u8]) -> bool {
     let mut seen = [false; 2];

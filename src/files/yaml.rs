@@ -67,7 +67,8 @@ pub(crate) fn read(file: &str, text: &str, longest: usize, errors: &mut FileErro
         return None;
     }
     let options = serde_saphyr::options! {
-        // For each alias, the parser repeats the content of the anchor. This limits the total of the repeats.
+        // The parser repeats the content of an anchor for each alias, so a short file could become huge. This limits
+        // the total of the repeated parser events.
         alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 1_000 },
     };
     match serde_saphyr::from_str_with_options::<Spanned<YamlValue>>(text, options) {
@@ -80,7 +81,7 @@ pub(crate) fn read(file: &str, text: &str, longest: usize, errors: &mut FileErro
             });
             let plain = error.without_snippet().to_string();
             let message = plain.lines().next().unwrap_or("it can't be read").trim();
-            // The error already contains the position.
+            // `FileError` has the position already, so remove it from the message.
             let message = message.strip_prefix("error: ").unwrap_or(message);
             let message = message
                 .split_once(": ")
@@ -104,8 +105,8 @@ fn for_authors(message: &str) -> String {
     message.split(" at line ").next().unwrap_or(message).to_owned()
 }
 
-/// Returns the position of a character in a scalar. Returns the start of the scalar if escapes or line breaks make
-/// the position hard to find.
+/// Returns the position in the file of the byte at `offset` in `text`. `text` is the value of a scalar that begins at
+/// `start`. Returns `start` if escapes or line breaks make the position hard to find.
 #[must_use]
 pub(crate) fn inside(source: &str, start: FilePosition, text: &str, offset: usize) -> FilePosition {
     let Some(line) = source.lines().nth(usize::try_from(start.line).map_or(0, |line| line - 1)) else {

@@ -13,8 +13,8 @@ pub struct Block {
     pub offset: u64,
     /// The records. Each line includes its line feed; only the last line of a source may lack it.
     pub bytes: Vec<u8>,
-    /// For a stream of lines: the positions of the first line feeds in `bytes`. Later line feeds are not recorded and
-    /// must be searched for again.
+    /// For a stream of lines: the positions in `bytes` of the first `FEEDS_NOTED` line feeds. Code that needs a later
+    /// line feed must search for it again.
     pub feeds: Vec<usize>,
     /// How the bytes divide into records.
     pub framing: Framing,
@@ -22,7 +22,7 @@ pub struct Block {
     pub spans: Vec<RecordSpan>,
     /// The number of lines that end in this block. Lines of records that were too long count too.
     pub lines: u64,
-    /// Records before this block that exceed the cap. No block contains such a record.
+    /// Records before this block that are longer than the maximum record size. Blocks never contain such records.
     pub too_long: Vec<TooLong>,
     /// Set if the stream can't be read to its end: the reason, and the line at which the readable part ends.
     pub damage: Option<(Damage, u64)>,
@@ -48,7 +48,7 @@ impl Block {
         self.runs().flat_map(RecordRun::records)
     }
 
-    /// The records in their order. Repeated records are combined.
+    /// The records in their order. A record and its direct repetitions form one run.
     pub(crate) fn runs(&self) -> impl Iterator<Item = RecordRun<'_>> {
         let by_line = matches!(self.framing, Framing::Lines | Framing::Joined(_));
         let text: &[u8] = if by_line { &self.bytes } else { &[] };
@@ -66,12 +66,12 @@ impl Block {
     }
 }
 
-/// A record that exceeds the cap.
+/// A record that is skipped because it is longer than the maximum record size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooLong {
-    /// Number of its first line, from 1.
+    /// The number of the record's first line. The first line of the source is 1.
     pub(crate) line: u64,
-    /// Its offset in the decompressed stream.
+    /// The record's offset in the decompressed stream.
     pub(crate) offset: u64,
     /// The length of the record in bytes. If the record is a line, its line feed counts too.
     pub(crate) bytes: u64,

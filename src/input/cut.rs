@@ -20,8 +20,8 @@ const READ_SIZE: usize = 256 << 10;
 /// The cutter reads at most this many bytes to find a line feed. If it finds none, it detects the framing from these
 /// bytes.
 const DETECT_LIMIT: usize = 4 << 20;
-/// A block must not end between related lines. So the cutter tries at most this many line ends as the end of a block,
-/// beginning with the last.
+/// A block must not end between related lines, such as the parts of one container line. So the cutter tries at most
+/// this many line ends as the end of a block, beginning with the last.
 const MAX_CUTS_TRIED: usize = 256;
 /// Related lines must be in the same block. But if they exceed this total size in bytes, a block may end between
 /// them. Without a limit, the related lines of a damaged file might never end.
@@ -68,7 +68,7 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
         }
     }
 
-    /// Shares the permit for a long record with other cutters.
+    /// Makes this cutter share the permit for a long record with all cutters that have the same `long`.
     #[must_use]
     pub(crate) fn with_long_records(self, long: LongRecords) -> Self {
         Self { long, ..self }
@@ -158,7 +158,8 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
         *self.framing.get_or_insert_with(|| (self.detect)(start))
     }
 
-    /// Where to cut the bytes. The rest goes into the next block.
+    /// Returns the offset at which the block ends. The bytes after this offset go into the next block. `None` if the
+    /// block cannot end in these bytes.
     fn cut(&mut self, bytes: &[u8]) -> Option<usize> {
         match self.framing(bytes) {
             Framing::Lines => memchr::memrchr(b'\n', bytes).map(|feed| feed + 1),

@@ -75,9 +75,9 @@ impl Decompressor for Zstd {
         if is_first && let Err(error) = self.decoder.reinit() {
             return DecompressStep { read: 0, written: 0, ends: Err(error) };
         }
-        // Passes only one block to zstd. `wanted` also counts the header of the next block, so its length is
-        // subtracted. On an error, zstd does not say how much it wrote. So valid output and an error must not come
-        // from the same call.
+        // On an error, zstd does not say how much it wrote. So valid output and an error must not come from the same
+        // call. Pass at most one zstd block per call. `wanted` also counts the header of the next block, so subtract
+        // the length of this header.
         let most = self.wanted.saturating_sub(ZSTD_BLOCK_HEADER).max(1);
         let mut input = InBuffer::around(&input[..most.min(input.len())]);
         let mut output = OutBuffer::around(output);

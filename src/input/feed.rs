@@ -126,7 +126,8 @@ impl<'a, T: Fn(&[u8]) -> Framing + Clone + Send + 'static> Feed<'a, T> {
         }
     }
 
-    /// Takes the next block of a slot's source, if it has one.
+    /// Fills the block with the next records of the source in this slot. Returns false if the slot has no source, or
+    /// if its source has ended.
     fn take(&self, slot: usize, block: &mut Block) -> bool {
         self.fill(self.slots[slot].lock().unwrap_or_else(PoisonError::into_inner), block)
     }

@@ -46,7 +46,7 @@ pub enum RecordKind {
 /// A record in a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// Number of its first line in the source, from 1.
+    /// The number of the record's first line. The first line of the source is 1.
     pub line: u64,
     /// Offset in the source's decompressed stream.
     pub offset: u64,
@@ -62,7 +62,7 @@ pub struct RecordSpan {
     pub start: usize,
     /// Offset after the last byte.
     pub end: usize,
-    /// Number of its first line in the source, from 1.
+    /// The number of the record's first line. The first line of the source is 1.
     pub line: u64,
     pub kind: RecordKind,
     pub repeats: Repeats,
@@ -75,8 +75,8 @@ impl RecordSpan {
     }
 }
 
-/// How often a record repeats directly after itself. With this count, gigabytes of `{` or of blank lines need little
-/// time and memory.
+/// How many records with the same bytes follow directly after a record. They are counted, not stored one by one. So
+/// gigabytes of `{` or of blank lines need little time and memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Repeats {
     /// The number of further records with the same bytes.

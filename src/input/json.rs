@@ -51,7 +51,8 @@ pub struct JsonScanner {
     last: Option<RecordEnd>,
 }
 
-/// The end of a record, as a position with its line number. Between two records, the scanner needs no other state.
+/// The state of the scanner at the end of a record. Between two records, the scanner needs no other state. So if the
+/// same bytes follow, they form the same record again.
 #[derive(Debug, Clone, Copy)]
 struct RecordEnd {
     at: usize,

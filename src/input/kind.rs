@@ -126,7 +126,7 @@ impl FileKind {
         !matches!(self, Self::Empty | Self::Tar | Self::Binary | Self::Csv | Self::Json | Self::Text)
     }
 
-    /// A number of files of this type, such as `2 xz archives`.
+    /// The text for this many files of this type, such as `2 xz archives`.
     #[must_use]
     pub(crate) fn counted(self, count: u64) -> String {
         let (noun, end) = self.words();
@@ -182,7 +182,8 @@ impl FileKind {
         Some(format!("{unpack} | kubetoll scan -"))
     }
 
-    /// The command that makes many files readable: those below these directories whose names end in `.extension`.
+    /// The command that makes many files readable. It finds the files below `directories` that have a name with the
+    /// ending `.extension`.
     #[must_use]
     pub(crate) fn command_for_all(self, directories: &[&str], extension: &str) -> Option<String> {
         let directories: Vec<_> = directories.iter().map(|directory| operand(directory)).collect();

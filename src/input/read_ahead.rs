@@ -73,7 +73,8 @@ mod tests {
         ReadAhead::start(fill, |fill, block| fill(block)).unwrap_or_else(|_| panic!("no thread"))
     }
 
-    /// Fills `count` blocks with their numbers.
+    /// Returns a function that fills `count` blocks, and numbers them from 1. After these blocks, the function
+    /// returns false.
     fn numbers(count: u64) -> impl FnMut(&mut Block) -> bool + Send + 'static {
         let mut next = 0;
         move |block| {

@@ -55,10 +55,10 @@ pub struct ClientSummary {
     pub(crate) pods: DistinctSet,
     /// The workloads of these pods.
     pub(crate) workloads: DistinctSet,
-    /// The namespaces of the client's requests. Some requests do not count, such as Leases and leader election; see
-    /// `namespace_of`.
+    /// The namespaces of the client's requests. Requests that do not show where the client works do not count, such
+    /// as requests for Leases; see `namespace_of`.
     pub(crate) namespaces: DistinctSet,
-    /// The products of its user agents, by name.
+    /// The products in the client's user agents, by product name.
     pub(crate) agents: BTreeMap<String, Agent>,
     /// The client's request shapes. Clients with equal shapes share the keys.
     pub shapes: BTreeMap<Arc<ShapeKey>, ShapeSummary>,

@@ -243,8 +243,8 @@ impl JudgedClients {
             let ProductRows { rows, overflow } = ProductRows::from_product(product, self.received_only);
             let rows = rows.into_iter().map(|(row_key, row)| (Some(row_key), row));
             let product = stable_hash(&*name);
-            // A duplicate event with different details can create a row of its own. Its events are not counted, so
-            // drop the row.
+            // A duplicate event with different details can create a separate row. Such a row has no counted events,
+            // so drop it.
             let counted = |(_, row): &(Option<RowKey>, Box<Row>)| row.events > 0;
             let rows =
                 rows.chain(overflow.map(|row| (None, row))).filter(counted).map(|(row_key, mut row)| {
@@ -339,8 +339,8 @@ impl JudgedClients {
         }
     }
 
-    /// Sets the cost of a row. A request with a 4xx status did not read a collection. For a request with a 5xx status,
-    /// the server sent no objects.
+    /// Sets the cost of a row. A request with a 4xx status costs nothing here, because it did not read a collection.
+    /// A request with a 5xx status may have read from etcd, but the server sent no objects.
     fn price(&self, product_row: &mut ProductRow, work: &Work) {
         let failed = product_row.row.statuses.count(|status| status / 100 == 5);
         let served = self.served(&product_row.row);

@@ -31,9 +31,9 @@ pub struct ShapeKey {
     pub(crate) limit: LimitVerdict,
     /// The status with which the server refuses such requests.
     pub(crate) rejected: Option<u16>,
-    /// The verdict's code.
+    /// The code of the verdict's reason, such as `list-any-ignores-limit`.
     pub reason: &'static str,
-    /// The Kubernetes version of the verdict.
+    /// The Kubernetes version for which the verdict was computed.
     pub(crate) kube_version: KubeVersion,
 }
 

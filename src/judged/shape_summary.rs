@@ -21,9 +21,9 @@ pub struct ShapeSummary {
     /// differ.
     pub(crate) request_shape: Option<Arc<RequestShape<CompactString>>>,
     pub(crate) verdict: Option<Verdict>,
-    /// The first field is true if a row has requests. The second field is the lowest certainty of the rows that have
-    /// requests. If no row has requests, it is the lowest certainty of all rows. A merge takes the maximum of these
-    /// pairs, so the order of the rows does not matter.
+    /// How certain the verdicts are: the lowest certainty of the rows that have requests. If no row has requests, it
+    /// is the lowest certainty of all rows. The first field is true if a row has requests. A merge takes the maximum
+    /// of these pairs, so the order of the rows does not matter.
     pub(super) certainty: (bool, Certainty),
     /// True if the durations are lifetimes of watches or connections.
     pub(crate) long_running: bool,

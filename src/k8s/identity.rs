@@ -21,7 +21,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Returns the value in reports.
+    /// Returns the name of this variant, as reports show it.
     #[must_use]
     pub(crate) fn as_str(self) -> &'static str {
         match self {

@@ -42,7 +42,8 @@ fn is_random(text: &str) -> bool {
     text.len() == 5 && is_generated(text)
 }
 
-/// Returns the name of a pod's `ReplicaSet`, if the pod's name looks like that of a Deployment.
+/// Returns the name of a pod's `ReplicaSet`. The pod's name must look like that of a Deployment's pod, such as
+/// `web-5d4f8c7b9-x2k4q`; otherwise returns `None`.
 #[must_use]
 pub(crate) fn replica_set(pod: &str) -> Option<&str> {
     let (set, last) = pod.rsplit_once('-')?;
@@ -60,14 +61,15 @@ fn is_scheduled_time(text: &str) -> bool {
     matches!(text.len(), 8 | 10) && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether the pod's name looks like that of a `CronJob`: it ends with a scheduled time and a generated suffix.
+/// Whether the pod's name looks like that of a `CronJob`'s pod: it ends with a scheduled time and a generated suffix.
 #[must_use]
 pub(crate) fn is_cron_job_pod(pod: &str) -> bool {
     let Some((job, last)) = pod.rsplit_once('-') else { return false };
     is_random(last) && job.rsplit_once('-').is_some_and(|(_, time)| is_scheduled_time(time))
 }
 
-/// Whether the pod's name looks like that of a Deployment or `StatefulSet`. Their controllers replace pods that end.
+/// Whether the pod's name looks like that of a pod of a Deployment or `StatefulSet`. Their controllers replace pods
+/// that end.
 #[must_use]
 pub(crate) fn is_replaced(pod: &str) -> bool {
     replica_set(pod).is_some() || pod.rsplit_once('-').is_some_and(|(_, last)| is_ordinal(last))

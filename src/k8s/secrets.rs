@@ -55,8 +55,8 @@ const MIN_JSON: usize = 24;
 const MIN_BASE64: usize = 32;
 /// The minimum number of hexadecimal digits that are masked in a parameter's value.
 const MIN_HEX: usize = 40;
-/// In bytes. A password in a URL may contain `/`, `?` or `#`. Then the `@` after the password must be within this
-/// many bytes.
+/// The maximum length of the user and password in a URL, in bytes. A password may contain `/`, `?` or `#`. So
+/// kubetoll searches for the `@` after the password, but only this far.
 const MAX_USER: usize = 1_024;
 /// The maximum number of levels of percent-escapes that are decoded to find a secret.
 const MAX_NESTED: usize = 3;
@@ -75,7 +75,7 @@ pub fn masked(text: &str) -> Cow<'_, str> {
     mask(text, false, MAX_NESTED)
 }
 
-/// Masks the secrets in a request target. Here a value ends only at the next `&`, not at a space.
+/// Masks the secrets in a request target. Unlike in [`masked`], a space does not end a value.
 #[must_use]
 pub fn masked_target(target: &str) -> Cow<'_, str> {
     mask(target, true, MAX_NESTED)

@@ -2,8 +2,8 @@
 
 use super::go_url::split_once;
 
-/// How well-formed a user agent is. If kubetoll must limit the number of products, it keeps those with an earlier
-/// variant first.
+/// How well-formed a user agent is, from best to worst. If kubetoll must limit the number of products, it drops those
+/// with a later variant first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AgentForm {
     /// client-go's default, `name/version (os/arch) kubernetes/commit`, or the name of a common client.

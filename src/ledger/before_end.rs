@@ -68,8 +68,8 @@ impl EventsBeforeEnd {
         row
     }
 
-    /// Adds the event counts to a row. Drops the exemplars. A RequestReceived event is only paired with events of the
-    /// same block. So the exemplars depend on the boundaries of blocks.
+    /// Adds the event counts to a row. Drops the exemplars, because they depend on the boundaries of blocks. The
+    /// reason is that a RequestReceived event is only paired with events of the same block.
     pub(super) fn add_to_row(self, row: &mut Row) {
         row.events += self.events;
         row.received += self.received;

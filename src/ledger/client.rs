@@ -11,9 +11,11 @@ use crate::k8s::user_agent::AgentForm;
 use crate::k8s::{self, AddressClass, Kind, Verb};
 use crate::requests::{ClientRef, Request, RowKey, stable_hash};
 
-/// The maximum number of products of a client. A client can choose any product in its user agent.
+/// The maximum number of products of a client. A limit is necessary, because a client can choose any product in its
+/// user agent.
 pub const MAX_PRODUCTS: usize = 16;
-/// The maximum number of rows of a product. A client can choose any resource name in its requests.
+/// The maximum number of rows of a product. A limit is necessary, because a client can choose any resource name in
+/// its requests.
 pub const MAX_SHAPES: usize = 1_024;
 /// The maximum number of distinct nodes, pods, workloads or namespaces that are counted for each client.
 pub const MAX_DISTINCT: usize = 16_384;
@@ -53,7 +55,8 @@ impl Equivalent<ClientKey> for ClientRef<'_> {
 
 impl BoundedKey for ClientKey {}
 
-/// Evicted rows are merged if their keys are equal after names are removed. Such rows have the same verdict.
+/// If rows are evicted, those with the same overflow key are merged. The overflow key is the row key without the
+/// names that clients choose. The verdict does not depend on these names, so the merged rows have the same verdict.
 impl BoundedKey for RowKey {
     fn overflow_key(&self) -> Option<(u64, Self)> {
         let folded = self.without_names();
@@ -73,8 +76,9 @@ pub struct Client {
     pub(crate) workloads: DistinctSet,
     /// The namespaces in which the client works. `namespace_of` finds them in the client's requests.
     pub namespaces: DistinctSet,
-    /// The hashes of all pairs of product and row key. `MAX_ROWS` limits the number of these hashes. This number does
-    /// not depend on the order of the input, but the number of kept rows does.
+    /// One hash for each pair of product and row key, even if the row was evicted. `MAX_ROWS` limits the number of
+    /// these hashes over all clients. It does not limit the number of kept rows, because that number depends on the
+    /// order of the input.
     pub(super) row_hashes: DistinctSet,
 }
 

@@ -31,8 +31,8 @@ pub struct Clients {
     names: Arc<ConfiguredNames>,
 }
 
-/// Returns the cutoff that leaves clients with at most `max_rows` rows in total. The first client stays even if it
-/// alone has more rows. Returns `None` if all clients stay.
+/// Returns the cutoff that leaves clients with at most `max_rows` rows in total. The client with the smallest weight
+/// stays even if it alone has more rows. Returns `None` if all clients stay.
 ///
 /// The cutoff is directly below the weight of the first client that does not fit. The weight of the last client that
 /// fits would be too low. A client that is read later may have a weight between these two weights. Such a client must
@@ -70,8 +70,9 @@ impl Clients {
         Self { max_rows, ..self }
     }
 
-    /// `names` contains the resources without a watch cache, and the API groups of aggregated servers. The row keys
-    /// depend on it.
+    /// `names` comes from the server's configuration. It contains the resources without a watch cache, and the API
+    /// groups of aggregated servers. Each row key records whether its resource or group is in `names`, because the
+    /// verdict depends on that.
     #[must_use]
     pub(crate) fn with_names(self, names: Arc<ConfiguredNames>) -> Self {
         Self { names, ..self }

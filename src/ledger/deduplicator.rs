@@ -25,8 +25,8 @@ pub enum Dedup {
     /// a request. Some servers since 1.30 write a second ResponseStarted event for a long-running request.
     Off,
     /// Compares each event with all events. Memory grows with the log: an event takes 6 to 8 bytes. An event that is
-    /// read late, long after others of its time, takes up to 20 bytes. A long-running request takes twice as much,
-    /// because its start is recorded too.
+    /// read long after other events of the same time takes up to 20 bytes. A long-running request takes twice as
+    /// much, because its start is recorded too.
     Exact,
 }
 
@@ -41,7 +41,8 @@ const SLOT: i64 = 8_000_000;
 /// to this maximum.
 const AT_FIRST: usize = 1 << 12;
 /// The number of tables in a shard that stay open: the newest ones. Several are open, because workers may be some
-/// time slots apart. Also, the log contains the end of a long request long after its receive time.
+/// time slots apart. Also, the event at the end of a long request appears in the log long after the request's receive
+/// time.
 const STILL_OPEN: usize = 2;
 /// A closed table opens again after this many late events.
 const MOST_LATE: usize = 64;
@@ -76,7 +77,8 @@ impl ShortHash {
         Self([0, 2, 4].map(|at| u16::from_be_bytes([bytes[at], bytes[at + 1]])))
     }
 
-    /// Spreads the bits over a whole hash, because hash tables use its lowest and its highest bits.
+    /// Returns a 64-bit hash with well-mixed bits. Hash tables use the lowest and the highest bits of a hash, but a
+    /// short hash has only 48 bits.
     fn spread(self) -> u64 {
         let [high, middle, low] = self.0.map(u64::from);
         (high << 32 | middle << 16 | low).wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -88,8 +90,9 @@ impl ShortHash {
 enum SlotTable {
     /// An open table. Most events of a slot arrive while its table is open.
     Open(HashTable<ShortHash>),
-    /// A closed table: the sorted events, and the number of late events since the table closed. A closed table takes
-    /// half of the memory of an open one. Later time slots exist already, so few events will follow.
+    /// A closed table: the sorted events, and the number of late events since the table closed. A table closes when
+    /// later time slots exist, because few events of its own slot will follow. It then takes half of the memory of an
+    /// open table.
     Closed(Vec<ShortHash>, usize),
 }
 
@@ -203,8 +206,10 @@ impl Deduplicator {
         self.shard(table).insert(hashes, table, self.bounded)
     }
 
-    /// Records an event whose start time is not exact. `keys` are the keys of its time interval, and of the intervals
-    /// before and after it. Returns false if one of them is recorded already. Otherwise records the first key.
+    /// Records an event whose start time is not exact, so that duplicates may have slightly different start times.
+    /// Time is divided into intervals. `keys` contains the key for the event's interval, then the keys for the
+    /// intervals before and after it. Returns false if one of the keys is recorded already. Otherwise records the
+    /// first key.
     pub(crate) fn insert_one_of(&self, keys: [EventKey; 3]) -> bool {
         let [own, others @ ..] = keys;
         !others.iter().any(|other| self.contains(*other)) && self.insert(own)

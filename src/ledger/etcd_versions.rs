@@ -8,8 +8,8 @@ use crate::k8s::EtcdVersion;
 /// The maximum number of pairs of version and source.
 const MAX_VERSIONS: usize = 1_024;
 
-/// The etcd versions in start lines, each with its source. Above the maximum, the lowest versions are kept. The
-/// apiserver uses some features only if etcd is new enough, so these versions decide.
+/// The etcd versions in start lines, each with its source. The apiserver uses some features only if all etcd members
+/// are new enough, so the lowest version counts. Above the maximum number, the lowest versions are kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EtcdVersions(BTreeSet<(EtcdVersion, u32)>);
 

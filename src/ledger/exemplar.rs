@@ -147,9 +147,9 @@ impl Merge for Exemplars {
     }
 }
 
-/// An audit ID and a URI. Secrets in a URI are masked only when the URI is shown, because costlier requests replace
-/// most exemplars earlier. A long URI is masked at once, before it is cut, because a cut could hide the start of a
-/// secret.
+/// An audit ID and a URI. Most exemplars are replaced by costlier requests before a report shows them. So, to save
+/// work, the secrets in a URI are masked only when the URI is shown. A long URI is masked before it is cut, because a
+/// cut could hide the start of a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Texts {
     /// The audit ID, then the URI.

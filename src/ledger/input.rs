@@ -120,8 +120,9 @@ impl SourceCounts {
         *totals.foreign.entry(kind).or_default() += times;
     }
 
-    /// Counts `times` skipped entries without positions. `unread` is the number of their bytes. Call it only if
-    /// [`MAX_POSITIONS`] other entries with this reason are counted already.
+    /// Counts `times` skipped entries, but does not record their positions. `unread` is the number of their
+    /// unreadable bytes. Call it only if [`MAX_POSITIONS`] other entries with this reason are counted already,
+    /// because reports show no further positions.
     pub(crate) fn skip_times(
         &mut self,
         reason: SkipReason,

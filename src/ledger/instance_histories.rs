@@ -360,7 +360,7 @@ impl Merge for InstanceHistories {
     }
 }
 
-/// Steps down until all of these histories fit together. Returns their size.
+/// Drops requests step by step, until these histories together are within the limits. Returns their total size.
 pub(super) fn step_down(all: &mut [&mut InstanceHistories]) -> Size {
     let mut step = all.iter().map(|histories| histories.step).max().unwrap_or(0);
     loop {

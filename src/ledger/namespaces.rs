@@ -29,8 +29,8 @@ type Pair = (u64, u32);
 #[derive(Debug)]
 pub(crate) struct Namespaces {
     objects: BoundedMap<Pair, Names>,
-    /// The namespace of each collection that clients list or watch. The key is part of the target's hash, as in
-    /// [`Targets`].
+    /// The namespace of each collection that clients list or watch. The key is the upper half of the target's hash,
+    /// as in [`Targets`].
     collections: BoundedMap<u32, Namespace>,
 }
 
@@ -172,9 +172,9 @@ pub(crate) struct NamespacePart {
     /// contains its name.
     named: u64,
     requests: u64,
-    /// The number of objects that the log names in all namespaces.
+    /// The number of known objects in all namespaces together.
     all: u64,
-    /// The number of namespaces in which the log names objects.
+    /// The number of namespaces with at least one known object.
     namespaces: u64,
 }
 

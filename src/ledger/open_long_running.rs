@@ -116,8 +116,8 @@ impl OpenLongRunning {
     /// Adds the open requests to a timeline.
     pub(crate) fn add_open_to(&self, timeline: &mut Timeline) {
         let mut open: Vec<(u32, u64)> = self.open_ones().collect();
-        // Each tracked request counts as `all / followed` requests. The earliest ones also get the remainder of this
-        // division.
+        // If the row tracks only a sample, each tracked request counts as `all / followed` requests. The remainder of
+        // this division goes to the earliest requests, one to each.
         open.sort_unstable();
         let (all, followed) = (self.open(), open.iter().map(|(_, requests)| requests).sum::<u64>());
         let mut before = 0;

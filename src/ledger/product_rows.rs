@@ -11,8 +11,8 @@ use crate::requests::{RowKey, StatusClass};
 pub struct ProductRows {
     /// Sorted by number of requests, largest first.
     pub rows: Vec<(RowKey, Box<Row>)>,
-    /// The sum of the evicted rows that `rows` does not contain under an overflow key. `None` if `rows` contains
-    /// everything.
+    /// The sum of those evicted rows that are not in `rows`. Other evicted rows are in `rows`, merged under their
+    /// overflow keys. `None` if `rows` contains all requests.
     pub overflow: Option<Box<Row>>,
 }
 

@@ -34,8 +34,8 @@ pub struct Row {
     /// Receive times of requests with a 4xx status, and of requests with a 5xx status. They are separate, because
     /// such requests cost less than others.
     failed_at: Option<Box<[Timeline; 2]>>,
-    /// Receive times of RequestReceived events. They are dropped when a request of the row ends. They are needed
-    /// because a log may contain only RequestReceived events.
+    /// Receive times of RequestReceived events, for logs that contain only such events. They are dropped when a
+    /// request of the row ends.
     received_times: Option<Box<Timeline>>,
     /// Receive times of the first and last event, in microseconds since 1970.
     pub(crate) span: Option<(i64, i64)>,
@@ -89,7 +89,7 @@ impl Row {
         match request.stage {
             Stage::RequestReceived => self.count_received(request),
             Stage::ResponseStarted if request.is_unauthenticated() => is_new_target = Some(self.end(request)),
-            // Not counted here, because the ResponseComplete event of the request counts it.
+            // Do not count the request here, because its ResponseComplete event counts it.
             Stage::ResponseStarted if !request.spec.long_running => {}
             Stage::ResponseStarted => {
                 if !request.begins_again {

@@ -20,7 +20,7 @@ impl RowHash {
         }
     }
 
-    /// The hash of a row key without a response class, for events before the end of their request.
+    /// Creates the hashes for an event before the end of its request. The row key is hashed without a response class.
     pub(super) fn before_end(request: &Request<'_>) -> Self {
         let key = RowKeyRef { status_class: StatusClass::Served, ..RowKeyRef::from_request(request) };
         Self { row_key: key.stable_hash(), ..Self::new(request) }

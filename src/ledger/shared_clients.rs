@@ -1,4 +1,4 @@
-//! The clients that all workers count together. All workers share one copy of each row.
+//! The counts by client, shared by all workers. There is only one copy of each row, and all workers count into it.
 //!
 //! Tests compare them with [`Clients`], which stores all clients in one table.
 
@@ -20,7 +20,7 @@ pub(crate) struct SharedClients {
     held: AtomicUsize,
     /// The maximum number of clients.
     bound: usize,
-    /// The number of rows of these clients.
+    /// The number of rows of the clients in all shards now.
     rows: AtomicUsize,
     max_rows: usize,
     names: Arc<ConfiguredNames>,
@@ -46,8 +46,9 @@ impl SharedClients {
         }
     }
 
-    /// `names` contains the resources without a watch cache, and the API groups of aggregated servers. The row keys
-    /// depend on it.
+    /// `names` comes from the server's configuration. It contains the resources without a watch cache, and the API
+    /// groups of aggregated servers. Each row key records whether its resource or group is in `names`, because the
+    /// verdict depends on that.
     #[must_use]
     pub(crate) fn with_names(self, names: Arc<ConfiguredNames>) -> Self {
         let shards = Sharded::new(|| Clients::new(self.bound).with_names(Arc::clone(&names)));
@@ -178,8 +179,8 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// Calls `by` with a request of a ServiceAccount. The request reads a `ConfigMap` in the ServiceAccount's own
-    /// namespace or in another one.
+    /// Calls `by` with a request of a ServiceAccount. The number `user` chooses the ServiceAccount, which is in the
+    /// namespace of that number. The number `namespace` chooses the namespace in which the request reads an object.
     fn request(
         classifier: &mut Classifier,
         (user, namespace, stage): (u8, u8, Stage),

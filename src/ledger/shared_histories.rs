@@ -104,14 +104,14 @@ impl SharedInstanceHistories {
         self.set_size(size);
     }
 
-    /// Sets the sums. The caller must hold the locks of all shards.
+    /// Sets `followed`, `excess` and `entries`. The caller must hold the locks of all shards.
     fn set_size(&self, size: Size) {
         self.followed.store(size.followed, Ordering::Relaxed);
         self.excess.store(size.excess, Ordering::Relaxed);
         self.entries.store(size.entries, Ordering::Relaxed);
     }
 
-    /// Whether the sums equal the sizes of all shards together.
+    /// Whether `followed`, `excess` and `entries` equal the sums over all shards.
     #[cfg(test)]
     pub(crate) fn knows_its_size(&self) -> bool {
         let held = [&self.followed, &self.excess, &self.entries].map(|sum| sum.load(Ordering::Relaxed));

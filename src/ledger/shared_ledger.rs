@@ -15,8 +15,9 @@ pub(crate) struct SharedLedger {
 }
 
 impl SharedLedger {
-    /// `names` contains the resources without a watch cache, and the API groups of aggregated servers. The row keys
-    /// depend on it.
+    /// `names` comes from the server's configuration. It contains the resources without a watch cache, and the API
+    /// groups of aggregated servers. Each row key records whether its resource or group is in `names`, because the
+    /// verdict depends on that.
     #[must_use]
     pub(crate) fn new(names: &Arc<ConfiguredNames>) -> Self {
         Self { clients: SharedClients::default().with_names(Arc::clone(names)), ..Self::default() }

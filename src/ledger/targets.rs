@@ -21,7 +21,8 @@ type Table = [u32; CELLS];
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Targets {
-    /// Hash and number of requests, sorted by hash. Most rows have few targets, which need no allocation.
+    /// The targets that are counted individually: hash and number of requests, sorted by hash. Most rows have few
+    /// targets, which need no allocation.
     counted: SmallVec<[(u32, u32); 4]>,
     /// The number of leading zeros that a hash must have to be counted individually.
     sampled: u32,
@@ -163,9 +164,10 @@ fn places(hash: u32) -> impl Iterator<Item = usize> {
     [hash, hash.wrapping_mul(0x9e37_79b1) >> 16].into_iter().map(|bits| bits as usize % CELLS)
 }
 
-/// Returns the requests of the fullest cell minus the mean of the other cells. Returns 0 if chance can explain the
-/// difference: the fullest cell does not exceed a bound. The bound assumes that all targets have the same number of
-/// requests. It is the mean, plus four standard deviations, plus the requests for four targets.
+/// Returns the requests of the fullest cell minus the mean of the other cells. Returns 0 if the fullest cell is not
+/// above a bound, because chance can then explain the difference. The bound is the mean of the other cells, plus four
+/// standard deviations, plus the requests for four targets. It is computed as if all targets had the same number of
+/// requests.
 #[allow(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,

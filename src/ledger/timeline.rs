@@ -43,8 +43,8 @@ pub(crate) struct Rate {
 
 impl Rate {
     /// Returns the mean number of requests per minute for `count` requests, rounded to tenths. The divisor is
-    /// `active_minutes`, or the time from the first to the last request if that time is shorter. For example, a burst
-    /// of 40 s may fall into two clock minutes. The divisor is at least one minute.
+    /// `active_minutes`, or the time from the first to the last request if that time is shorter. The divisor is at
+    /// least one minute. For example, a burst of 40 s may fall into two clock minutes, but its divisor is one minute.
     #[must_use]
     #[allow(clippy::cast_precision_loss, reason = "rates are for people, and counts are far below 2^52")]
     pub(crate) fn mean_per_minute(&self, count: u64, span: Option<(i64, i64)>) -> f64 {
@@ -65,8 +65,8 @@ pub(crate) struct Windows {
 }
 
 impl Windows {
-    /// Compares both timelines window by window, and sums the smaller count of each window. If the widths differ,
-    /// uses the larger width.
+    /// Returns how many requests of both timelines coincide. For each window, the smaller of the two counts is added
+    /// to the result. If the widths differ, the larger width is used for both.
     #[must_use]
     pub(crate) fn shared(&self, other: &Self) -> u64 {
         let width = self.minutes.max(other.minutes);
@@ -75,7 +75,8 @@ impl Windows {
         shared.sum()
     }
 
-    /// Returns the counts in windows of `minutes` minutes, by the number of the window.
+    /// Returns the counts in windows of `minutes` minutes. The key is the start of the window since 1970, divided by
+    /// the width of a window.
     fn by(&self, minutes: u64) -> BTreeMap<i64, u64> {
         let width = i64::try_from(minutes).unwrap_or(1).saturating_mul(60_000_000).max(1);
         let mut wider = BTreeMap::new();

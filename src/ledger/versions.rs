@@ -15,8 +15,8 @@ use crate::requests::{ClaimSource, VersionClaim};
 const MAX_STATEMENTS: usize = 1 << 16;
 /// The maximum number of pairs of [`Sign`] and source. Each source has at most a few hundred.
 const MAX_SIGNS: usize = 1 << 16;
-/// The maximum number of instances whose version claims are kept: enough for the nodes of a large cluster. While
-/// workers count, they keep up to twice as many.
+/// The maximum number of instances whose version claims are kept: enough for the nodes of a large cluster. During
+/// counting, memory holds up to twice as many.
 const MAX_INSTANCES: usize = 8_192;
 
 /// Evidence of the server's version that does not state a version number.
@@ -301,9 +301,11 @@ impl From<KubeVersion> for TimelineVersion {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerTimeline {
     pub(crate) versions: Vec<TimelineVersion>,
-    /// Start times, each with a version index, for sources without evidence of their own server's version.
+    /// The start times of versions, each with its version index. They are for sources without evidence of their own
+    /// server's version.
     other_sources: Vec<(i64, u8)>,
-    /// Start times, each with a version index, for each source with evidence of its own server's version.
+    /// The start times of versions, each with its version index, by source. Only sources with evidence of their own
+    /// server's version have an entry.
     by_source: BTreeMap<u32, Vec<(i64, u8)>>,
     /// The resources without a watch cache, and the API groups of aggregated servers. They are the same for all
     /// versions.
@@ -325,8 +327,9 @@ impl ServerTimeline {
         }
     }
 
-    /// Creates a timeline. `order` sets the order of the version indexes. `by_source` contains the start times of
-    /// each source with evidence. `other_sources` contains the start times of all other sources.
+    /// Creates a timeline. The versions get their indexes in the order of `order`. `by_source` contains the start
+    /// times of versions in each source with evidence. `other_sources` contains the start times of versions in all
+    /// other sources.
     #[must_use]
     pub fn new(
         order: &[TimelineVersion],
@@ -368,9 +371,9 @@ impl ServerTimeline {
         self.versions.iter().map(|version| version.version)
     }
 
-    /// Returns the version index for a request in a source, from the request's receive time. If the source has
-    /// evidence of its own server's version, this version counts. Otherwise, the version of all other sources counts.
-    /// Before the first start time, the index is 0.
+    /// Returns the index of the version that was current when a request was received. The start times of the
+    /// request's source decide. If this source has no start time up to then, `other_sources` decides. If that also
+    /// has none, or the receive time is unknown, returns 0.
     #[must_use]
     pub(crate) fn version_index(&self, source: u32, received: Option<i64>) -> u8 {
         if self.versions.len() < 2 {

@@ -105,8 +105,8 @@ fn continued_read<'r>(reads: &'r mut [TargetRead], page: &HistoryEntry) -> Optio
     reads.get_mut(newest + at)
 }
 
-/// Adds the paginated LISTs of one target. Each LIST counts in the row of its second page. The server needs a
-/// snapshot or etcd for that page.
+/// Adds the paginated LISTs of one target. Each LIST counts in the row of its second page. The reason is that the
+/// server needs a snapshot or etcd for that page.
 pub(super) fn add(reads: &[TargetRead], rows: &mut ShapePatterns) {
     for (index, read) in reads.iter().enumerate() {
         let Some(shape) = read.next_shape else { continue };

@@ -12,13 +12,14 @@ use crate::ledger::instance_histories::{HistoryEntry, RequestKind, ResponseClass
 
 /// The minimum number of instances in a herd.
 const MIN_INSTANCES: u64 = 10;
-/// A herd sends at least this many times the usual number of LISTs. Each second of a herd has at least two LISTs. It
-/// has more than this many times the LISTs of an ordinary second; see [`AROUND`]. The mean rate of the whole herd is
-/// at least this many times the mean rate around the herd.
+/// How far a herd exceeds the usual number of LISTs:
+/// - Each second of a herd has at least two LISTs. It also has more than this many times the LISTs of an ordinary
+///   second (see [`AROUND`]).
+/// - The mean rate of the whole herd is at least this many times the mean rate around the herd.
 const TIMES_ORDINARY: u64 = 4;
-/// In seconds. To find the usual rate, kubetoll counts the LISTs in each second from this long before to this long
-/// after. The third quartile of these counts is the number of LISTs in an ordinary second. So a high rate that lasts
-/// for more than a quarter of these seconds is ordinary, not a herd.
+/// How long before and after a second kubetoll looks for the usual number of LISTs, in seconds. It counts the LISTs
+/// in each second of this window. The third quartile of these counts is the number of LISTs in an ordinary second. So
+/// a high rate that lasts for more than a quarter of the window is ordinary, not a herd.
 const AROUND: i64 = 120;
 /// The maximum distance between successive seconds of a herd, in seconds.
 const MAX_GAP: i64 = 2;

@@ -35,7 +35,7 @@ use crate::ledger::{Followed, HistoriesByKind, InstanceHistory, Merge};
 /// ([`crate::ledger::instance_histories::shape_hash_of`]).
 pub(crate) type PatternKey = (u64, u64, u32);
 
-/// One LIST of a collection, or one page of it.
+/// The time during which one LIST of a collection, or one page of such a LIST, ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ListInterval {
     /// When the server received the request, in microseconds since 1970.

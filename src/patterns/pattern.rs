@@ -361,7 +361,7 @@ impl Merge for Watching {
 pub(crate) struct Restarts {
     /// The largest number of starts of one instance within an hour.
     pub(crate) most_starts: u64,
-    /// The number of informers in the largest start of that instance.
+    /// For the instance that `most_starts` is from: the number of informers in its largest start.
     pub(crate) informers: u64,
     /// Like `most_starts`, but assumes that a watch without an end in the log ended before the next start.
     pub(crate) most_unended_starts: u64,

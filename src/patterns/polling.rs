@@ -8,7 +8,7 @@ use super::pattern::ShapePatterns;
 use crate::ledger::instance_histories::ResponseClass;
 use crate::requests::Instance;
 
-/// An instance polls a collection or object if it reads it at least this many times.
+/// An instance polls a collection or object if it sends at least this many reads of this target.
 const MIN_READS: usize = 3;
 /// The minimum number of reads for a meaningful median interval.
 const MIN_READS_FOR_MEDIAN: usize = 5;

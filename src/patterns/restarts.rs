@@ -16,7 +16,8 @@ use crate::requests::{Instance, InstanceKind};
 
 /// Informers of one process that begin within this time belong to one start; but see [`TWICE`]. In microseconds.
 const START: i64 = 60 * SECOND;
-/// If a second informer of one collection begins later than this, it belongs to a new start. In microseconds.
+/// A second informer of the same collection begins a new start if it begins more than this after the first. In
+/// microseconds.
 const TWICE: i64 = 5 * SECOND;
 /// In microseconds. A process with several informers restarted only if it had no open watch for at least this time
 /// before the start. The pause of a client that only relists is shorter.
@@ -185,8 +186,8 @@ impl Process {
         }
     }
 
-    /// Takes pairs in ascending order: the time of a start, and a minimum pause. Returns the starts for which no
-    /// watch was open during this pause before the start.
+    /// Returns the starts before which no watch was open for a minimum pause. `timestamps` has the time of each start
+    /// and its minimum pause, in ascending order. `end` returns when a watch counts as ended.
     fn after_silence(
         &self,
         timestamps: impl Iterator<Item = (i64, i64)>,
@@ -211,7 +212,7 @@ impl Process {
 struct Starts {
     /// Starts at which all earlier watches had ended.
     certain: Vec<i64>,
-    /// Like `certain`, but counts a watch without an end in the log as ended.
+    /// Like `certain`, but a watch whose end is not in the log counts as ended at once.
     unended: Vec<i64>,
     /// The number of informers in the largest start.
     informers: u64,

@@ -101,7 +101,7 @@ fn running(all: &[ObservedInstance<'_>], log: (i64, i64)) -> Running {
         return Running::On;
     }
     let ended: Vec<&ObservedInstance<'_>> = all.iter().filter(|one| one.has_ended(log.1)).collect();
-    // Instances that ran at the start of the log may have run for a long time before.
+    // Instances that ran at the start of the log may have run for a long time before. So they do not count here.
     let started = ended.iter().filter(|one| one.has_started(log.0)).count();
     let first_end = ended.iter().map(|one| one.to).min();
     let last_start = ended.iter().map(|one| one.from).max();

@@ -8,9 +8,9 @@ use crate::ledger::Merge;
 use crate::ledger::instance_histories::{HistoryEntry, RequestKind, ResponseClass};
 use crate::requests::Instance;
 
-/// A watch that ends sooner than this is short. In microseconds. client-go requests five to ten minutes, and the server
-/// closes a watch without a timeout after 30 to 60 minutes. Many load balancers and clients close a watch after one
-/// minute, so this limit is a little longer.
+/// A watch that ends sooner than this is short. In microseconds. client-go requests watches of five to ten minutes.
+/// The server closes a watch without a timeout after 30 to 60 minutes. Many load balancers and clients close a watch
+/// after one minute, so this limit is a little longer.
 pub(crate) const SHORT: i64 = 65 * SECOND;
 /// A watch that begins within this time after a LIST follows this LIST. In microseconds.
 pub(crate) const SOON: i64 = 30 * SECOND;
@@ -27,7 +27,7 @@ pub(crate) struct Watch {
     /// When the watch ended. If the log has no end of the watch, the start of a later watch; see [`watches`].
     pub(crate) gone: Option<i64>,
     pub(crate) shape: u32,
-    /// The class of its response.
+    /// The class of the response to the WATCH.
     pub(crate) response: ResponseClass,
     /// True if the request has `sendInitialEvents=true`.
     pub(crate) sends_initial_events: bool,

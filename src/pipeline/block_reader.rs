@@ -27,7 +27,7 @@ pub(super) struct BlockReader<'w, 'c, 'b> {
 }
 
 impl<'w, 'c, 'b> BlockReader<'w, 'c, 'b> {
-    /// Starts a block.
+    /// Creates the reader of one block. It begins at the first record.
     pub(crate) fn new(decoder: &'w mut Decoder, counting: &'w mut Counting<'c>, block: &'b Block) -> Self {
         let shared = counting.shared;
         let facts = SourceFacts {
@@ -52,8 +52,8 @@ impl<'w, 'c, 'b> BlockReader<'w, 'c, 'b> {
             });
             return;
         }
-        // The first record of the run may end a partial line, but its repeats do not. So their outcome may differ
-        // from the outcome of the first record.
+        // The first record of the run may complete a line that a container runtime wrote in parts. The repeats cannot
+        // complete it again. So a repeat may have other outcomes than the first record.
         let mut outcomes = self.outcomes_of(&run.nth(1));
         match outcomes.pop().filter(|_| outcomes.is_empty()).flatten() {
             // If a partial line is open, each repeat would extend it, so the repeats must be read one by one.
@@ -66,8 +66,8 @@ impl<'w, 'c, 'b> BlockReader<'w, 'c, 'b> {
         }
     }
 
-    /// Reads a record outside the batch. Returns at most two outcomes: the caller needs to know only whether there is
-    /// exactly one.
+    /// Reads a record immediately, without adding it to the batch. Returns its outcomes, but at most two: the caller
+    /// needs to know only whether there is exactly one.
     fn outcomes_of(&mut self, record: &Record<'b>) -> SmallVec<[Option<Uncounted>; 2]> {
         let mut outcomes = SmallVec::new();
         if record.bytes.len() > self.counting.shared.settings.max_record {

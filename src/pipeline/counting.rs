@@ -311,7 +311,7 @@ impl<'a> Counting<'a> {
         }
     }
 
-    /// Counts the lines with one audit ID, client, verb, URI and status.
+    /// Counts access lines that have the same audit ID, client, verb, URI and status.
     ///
     /// Servers write at most two different lines for a request. If there are more, a client chose the audit ID or a
     /// tool masked it. Then lines belong to one request only if their start times are almost equal; see

@@ -19,9 +19,10 @@ struct Lane<'w, W> {
     block: Block,
 }
 
-/// Passes each record of the sources to `read`, together with a worker. Each worker reads one block at a time. Then
-/// passes the workers to `take`, in the order of the sources and of their blocks. Returns the sources that could not
-/// be read to the end, each with the line at which the readable part ends.
+/// Reads the sources block by block, in rounds. In each round, each worker gets one block, and `read` receives this
+/// worker with each record of the block. Then `take` receives the workers of the round, in the order of the sources
+/// and their blocks. Returns the sources that could not be read to the end. Each comes with the line at which its
+/// readable part ends.
 ///
 /// # Errors
 /// The first error of `take`.
@@ -53,8 +54,8 @@ pub(crate) fn each<W: Send>(
                 break;
             }
             filled += 1;
-            // Only one block at a time may hold a long record. The next long record waits until this block releases
-            // its permit.
+            // Only one block at a time may hold a long record. Another long record would wait for the permit of this
+            // block. So the round ends here, and the permit is released after it.
             if lane.block.permit.is_some() {
                 break;
             }

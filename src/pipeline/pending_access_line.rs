@@ -5,7 +5,7 @@ use crate::input::SourcePosition;
 
 /// The maximum memory for access lines that wait for other lines of their request, in bytes.
 const ROOM: usize = 1 << 25;
-/// The same maximum for each worker, in bytes. With more than eight workers, it replaces [`ROOM`]. One worker may be
+/// With more than eight workers, the maximum is this many bytes for each worker, and not [`ROOM`]. One worker may be
 /// some blocks ahead of another, and the waiting lines of these blocks must fit.
 const ROOM_PER_WORKER: usize = 1 << 22;
 

@@ -8,7 +8,7 @@ use super::{facts, prose};
 use crate::report::cases;
 use crate::report::v1::{Case, Finding, Member, Report};
 
-/// The maximum length of a client name, in characters. A client chooses its name.
+/// The maximum length of a client name, in characters. Clients choose their names, so a name can have any length.
 const MAX_NAME: usize = 120;
 
 /// The findings of a report, by fingerprint.
@@ -19,8 +19,8 @@ impl<'r> FindingIndex<'r> {
         Self(report.findings.iter().map(|finding| (&*finding.fingerprint, finding)).collect())
     }
 
-    /// Returns the case's leading finding, then the other findings on the same client. Empty if the report does not
-    /// list them, because it has too many findings.
+    /// Returns the leading finding of a case, then the case's other findings on the same client. Returns an empty
+    /// list if the report has too many findings and omits these.
     pub(super) fn worst_findings(&self, case: &Case) -> Vec<&'r Finding> {
         let mut findings = case.findings.iter().filter_map(|fingerprint| self.0.get(&**fingerprint).copied());
         let Some(first) = findings.next() else { return Vec::new() };
@@ -86,7 +86,8 @@ pub(super) fn fix(case: &Case) -> String {
     prose::plain(&case.fix).replace('\n', " ")
 }
 
-/// Returns the worst members with their numbers of requests. `None` for a case with one client.
+/// Lists the worst clients of a case with their requests and load: `ops/backup (480 requests, 25.1 %)`. Returns
+/// `None` unless the case has several clients.
 pub(super) fn members(case: &Case) -> Option<String> {
     let member = |member: &Member| {
         format!(

@@ -28,13 +28,13 @@ const WHAT: usize = 34;
 const CLIENT_LEAST: usize = 16;
 /// The number of characters by which the client column shrinks at a time.
 const STEP: usize = 2;
-/// The maximum length of a resource name without its API group.
+/// A long resource name is cut to this many columns. Its API group is removed first.
 const RESOURCE: usize = 24;
 /// The maximum number of lines for the text on what a client does. The text of the fix has the same limit.
 const LINES: usize = 2;
 /// The maximum number of rules that a case shows.
 const TAGS: usize = 3;
-/// The number of clients that get a row if no case has a client.
+/// If the report has no case on a client, the table shows this many clients: those with the most load.
 const COSTLIEST: usize = 5;
 /// The summary line names at most this many clients without a finding.
 const NAMED: usize = 3;
@@ -77,7 +77,8 @@ impl TableRow<'_> {
             .unwrap_or_else(|| limited(text, width, most))
     }
 
-    /// The lines of a text if it fits uncut, with a shortened resource name if necessary.
+    /// Returns the lines of a text if it fits into `most` lines uncut. If necessary, shortens the resource's name in
+    /// the text. Returns `None` if the text still does not fit.
     fn uncut(&self, text: &str, width: usize, most: usize) -> Option<Vec<String>> {
         let short = || self.without_group(text)?.iter().find_map(|short| fitting(short, width, most));
         fitting(text, width, most).or_else(short)
@@ -107,7 +108,7 @@ struct SummaryNames {
     names: Vec<(String, usize)>,
     /// The maximum number of names to show.
     named: usize,
-    /// The end of the line.
+    /// The text after the names, such as `: no finding`.
     end: &'static str,
 }
 
@@ -321,8 +322,8 @@ fn client_names(clients: &[&Client]) -> Vec<(String, usize)> {
     names.into_iter().map(|(_, clients, name)| (name, clients)).collect()
 }
 
-/// The load of each row, rounded as in all formats. The largest summary row takes the rounding difference, so that the
-/// shares add up.
+/// Formats the load of each row as a share. Each share is rounded as in the other formats, so the sum of the shares
+/// may differ from the total. The summary row with the largest load takes this difference, so that the shares add up.
 pub(super) fn shares(loads: &[Option<Load>], is_summary: impl Fn(usize) -> bool) -> Vec<String> {
     let parts = loads.iter().filter_map(|load| load.as_ref()?.share);
     let difference = tenths(parts.clone().sum()) - parts.map(tenths).sum::<i64>();
@@ -346,8 +347,8 @@ fn moved(part: f64, by: i64) -> f64 {
 }
 
 impl Columns {
-    /// Chooses the width of the client column: the widest one that cuts the fewest sentences. A narrower column must
-    /// not make more client names look equal.
+    /// Chooses the width of the client column. A wide column leaves less room for the sentences beside it. A narrower
+    /// column wins if it cuts fewer sentences and does not make more client names look equal.
     fn fit(rows: &[TableRow<'_>], loads: &[String], width: usize) -> Self {
         let names: Vec<String> = rows.iter().map(|row| row.client.clone()).collect();
         let most = if width >= WIDE { CLIENT_WIDE } else { CLIENT };
@@ -473,7 +474,8 @@ impl Columns {
         if row.fix.is_empty() {
             return Vec::new();
         }
-        // The line begins below the severity, so that a whole sentence fits beside the rules.
+        // The fix starts at the severity column. This leaves enough width for a whole sentence and the rule ids
+        // beside it.
         let indent = self.rank + self.gap;
         let room = self.width.saturating_sub(indent + "fix: ".len());
         let has_tags = self.rules.is_none() && !row.rules.is_empty();

@@ -12,7 +12,8 @@ use crate::report::v1::{Client, Shape};
 /// How many request shapes of a client are shown.
 const DETAILED_SHAPES: usize = 3;
 
-/// A client without a finding: its request shapes that read from etcd.
+/// Renders the details of a client without a finding: request shapes that read from etcd or have an ignored
+/// parameter.
 pub(super) fn render(client: &Client, width: usize) -> String {
     let mut page = format!("\n{BOLD}{}{BOLD:#}\n", client_name(client));
     let agents: Vec<_> = client.user_agents.iter().take(3).map(|agent| escaped(&agent.product)).collect();

@@ -84,7 +84,8 @@ fn from_etcd(amount: Option<&Amount>, wants_objects: bool) -> String {
     }
 }
 
-/// Formats the amount that clients can have received: an upper bound, or an estimate if the amount is a mean.
+/// Formats how much data the clients received. The amount is usually an upper bound: `2.4 GB received at most`. If it
+/// is a mean or an estimate: `≈2.4 GB received`.
 fn received(amount: Option<&Amount>, wants_objects: bool) -> String {
     match amount {
         Some(amount) if is_unknown(amount) => "not known how much is received".to_owned(),
@@ -189,7 +190,8 @@ fn total(work: &Work, requests: u64) -> String {
     )
 }
 
-/// Describes the cost of all requests, and when it was highest. `None` without an inventory.
+/// Describes how much all requests read from etcd, how much the clients received, and when the reads from etcd
+/// peaked. Returns `None` without an inventory.
 pub(super) fn totals(report: &Report) -> Option<String> {
     let cost = &report.totals.cost;
     let work = cost.total.as_deref().filter(|_| is_by_inventory(report))?;

@@ -97,7 +97,8 @@ fn numbers(text: &str) -> Option<Result<DetailTarget, String>> {
 pub struct ChosenDetails<'r> {
     /// Whether to show what the page omits.
     is_all: bool,
-    /// The chosen cases, by rank. A client is set if the user named only this member of the case.
+    /// The chosen cases, by rank. `None` means the whole case. A client means that the user named only this member of
+    /// the case.
     cases: BTreeMap<u64, Option<&'r str>>,
     /// Clients without a case.
     clients: Vec<&'r Client>,
@@ -157,7 +158,7 @@ impl<'r> ChosenDetails<'r> {
         self.is_all
     }
 
-    /// Adds the clients that match a name, and their cases. Returns whether there are any.
+    /// Adds the clients that match a name, and their cases. Returns whether at least one client or case matches.
     fn add(&mut self, report: &'r Report, is_wanted: &dyn Fn(&str) -> bool) -> bool {
         let mut is_found = false;
         for case in report

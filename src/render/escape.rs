@@ -80,8 +80,8 @@ pub(crate) fn without_commands(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Escapes `##[` and `##vso[` as [`without_commands`] does, but keeps `::`. For example, for lines that are workflow
-/// commands on purpose.
+/// Escapes `##[` and `##vso[` as [`without_commands`] does, but keeps `::`. Workflow commands of GitHub need this,
+/// because they begin with `::` on purpose.
 #[must_use]
 pub(super) fn without_marks(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -119,7 +119,8 @@ fn push_without_marks(out: &mut String, text: &str, sign: &str) {
     out.push_str(rest);
 }
 
-/// Implements a JSON formatter's string methods through its [`SafeString`] field.
+/// Implements the methods with which a JSON formatter writes strings. They pass each string to the [`SafeString`] in
+/// the field `$field`.
 macro_rules! safe_strings {
     ($field:ident) => {
         fn begin_string<W: ?Sized + std::io::Write>(&mut self, _: &mut W) -> std::io::Result<()> {
@@ -152,8 +153,8 @@ macro_rules! safe_strings {
 }
 pub(super) use safe_strings;
 
-/// A JSON formatter that escapes unsafe characters, masks secrets and breaks workflow commands. After JSON parsing,
-/// all values except the secrets are the original ones.
+/// A JSON formatter that escapes unsafe characters, masks secrets and breaks workflow commands. The escapes are JSON
+/// escapes, so a JSON parser returns the original values, except for secrets.
 pub(super) struct Safe<F> {
     form: F,
     string: SafeString,
@@ -165,7 +166,7 @@ impl<F> Safe<F> {
     }
 }
 
-/// Forwards methods to the inner formatter.
+/// Implements methods that only call the same method of the inner formatter.
 macro_rules! as_before {
     ($($name:ident($($argument:ident: $type:ty)?))*) => {$(
         fn $name<W: ?Sized + Write>(&mut self, out: &mut W $(, $argument: $type)?) -> io::Result<()> {

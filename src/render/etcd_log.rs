@@ -6,7 +6,8 @@ use crate::report::v1::{EtcdClient, EtcdLog, EtcdRequest, EtcdRequests, EtcdSlow
 
 /// The maximum number of table rows. Each row is for one resource and kind of request.
 const SHOWN: usize = 10;
-/// The maximum number of resources with details: their worst collection read and its clients.
+/// The maximum number of resources with details. The details are the range read with the largest response, and the
+/// clients whose LISTs ran at that time.
 const DETAILED: usize = 3;
 /// Each line on a resource names at most this many clients.
 const NAMED_CLIENTS: usize = 4;
@@ -75,7 +76,7 @@ pub(super) fn problems(log: &EtcdLog) -> Vec<Line> {
     lines
 }
 
-/// The number of slow requests and the worst collection read, on one line.
+/// Returns one line: the number of slow requests, and the worst range read of the resource with the most bytes.
 pub(super) fn one_line(log: &EtcdLog) -> Line {
     let line = Line::default().text(format!("etcd: {}", counted(log.slow_requests, "slow request")));
     let worst = log
@@ -114,8 +115,8 @@ fn losses(log: &EtcdLog) -> Vec<Line> {
     lines
 }
 
-/// For each resource: describes the worst collection reads and the clients that may have caused them. Returns titles
-/// and lines.
+/// Describes the worst range read of each resource, and the clients that may have caused it. The worst one has the
+/// largest response. Returns pairs of title and line.
 pub(super) fn details(log: &EtcdLog) -> Vec<(&'static str, Line)> {
     let mut lines = Vec::new();
     if log.requests.iter().take(SHOWN).any(|one| one.servers_own) {
@@ -175,7 +176,7 @@ fn key(worst: &EtcdRequest) -> Line {
     }
 }
 
-/// Names the clients whose LISTs were in progress during the worst read.
+/// Names the clients whose LISTs ran during the worst range read, or within a second of it.
 fn under_way(one: &EtcdRequests) -> Line {
     let nearest = one.clients.first().and_then(|client| client.of_worst.as_deref());
     let line = match nearest {

@@ -78,7 +78,7 @@ fn identity(who: &Who, finding: &Finding) -> Line {
     named(line, &who.nodes, "node")
 }
 
-/// Appends the number of names, and a few of the names.
+/// Appends how many pods or nodes there are (`noun`), with a few names: `; 40 pods (web-1, web-2, …)`.
 fn named(line: Line, named: &Named, noun: &str) -> Line {
     if named.count == 0 {
         return line;
@@ -114,7 +114,8 @@ fn time_span(who: &Who) -> Option<Line> {
     Some(Line::default().text(format!("{} to {}", to_seconds(first), to_seconds(last))))
 }
 
-/// Returns the request shape with the most requests, and the number of other shapes.
+/// Formats `shape`, the request shape with the most requests. `shapes` is the number of all shapes. With several:
+/// `mostly LIST pods, and 2 shapes like it`.
 fn what(shape: &str, shapes: Option<u64>) -> Line {
     match shapes.unwrap_or(1).saturating_sub(1) {
         0 => Line::default().code(shape),
@@ -195,7 +196,8 @@ fn how_much(finding: &Finding) -> Option<Line> {
     Some(Line::default().text(sentence.join(", ")))
 }
 
-/// Returns the note on a peak that is the mean over several minutes.
+/// Returns a note for a peak that is an average over several minutes: ` (on average of 5 minutes)`. Empty for the
+/// peak of a single minute.
 pub(super) fn on_average(minutes: u64) -> String {
     if minutes > 1 { format!(" (on average of {minutes} minutes)") } else { String::new() }
 }
@@ -278,7 +280,8 @@ pub(super) fn version_evidence(server: &Server) -> Option<String> {
     is_asked.then(|| format!("the log shows: {}", server.decisive.join("; ")))
 }
 
-/// Returns the lines on the input and its losses, on the server, on the total cost, and on the inventory.
+/// Describes the input and its losses, the server, the total cost and the inventory. Also describes the requests that
+/// the patterns over time do not cover.
 pub(super) fn read(report: &Report) -> Vec<String> {
     let mut lines = Vec::new();
     lines.extend(input::lines(&report.input));

@@ -15,7 +15,8 @@ pub(crate) enum Draft {
 }
 
 impl Draft {
-    /// Creates the temporary file. If `path` is a link, the file that it points to is replaced, and the link stays.
+    /// Creates a temporary file in the directory of `path`. If `path` is a link, [`Draft::keep`] replaces the link's
+    /// target, and the link stays. If `path` is a pipe or a device, opens it instead.
     pub(crate) fn beside(path: &Path) -> io::Result<Self> {
         let old = match fs::metadata(path) {
             Ok(old) if old.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
@@ -46,7 +47,8 @@ impl Draft {
         }
     }
 
-    /// Renames the file to its path. If a draft is dropped instead, nothing is left behind.
+    /// Renames the temporary file to its final path. If a [`Draft`] is dropped without this call, the temporary file
+    /// is removed.
     pub(crate) fn keep(self) -> io::Result<()> {
         match self {
             Self::New { file, path } => file.persist(&path),
@@ -62,7 +64,8 @@ pub(crate) struct ClosableWriter<W> {
 }
 
 impl<W: io::Write> ClosableWriter<W> {
-    /// Runs `write`. If the reader closes the pipe, `write` stops without an error.
+    /// Calls `write` with a writer to `inner`. If the reader of a pipe closes it early, this is not an error: the
+    /// result is `Ok`.
     pub(crate) fn write_with(inner: W, write: impl FnOnce(&mut Self) -> io::Result<()>) -> io::Result<()> {
         let mut watched = Self { inner, is_closed: false };
         let result = write(&mut watched).and_then(|()| io::Write::flush(&mut watched));
@@ -86,7 +89,8 @@ impl<W: io::Write> io::Write for ClosableWriter<W> {
     }
 }
 
-/// Whether a path is a pipe or a device. Do not open a pipe as a test: its reader would see the end of the file.
+/// Whether a path is a pipe or a device. Reads only the metadata and does not open the path. If a pipe is opened and
+/// closed as a test, its reader sees the end of the file.
 pub(crate) fn is_pipe_or_device(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|old| !old.is_file() && !old.is_dir())
 }

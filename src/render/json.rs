@@ -1,5 +1,6 @@
-//! The report as JSON, the public contract of `report/v1.rs`. Each request shape and each finding is on its own line;
-//! everything above them is indented. This halves the size of a large report, and line tools can search it.
+//! The report as JSON, the public contract of `report/v1.rs`. Each request shape and each finding is on one line. The
+//! objects and lists that contain them are indented over several lines. This halves the size of a large report, and
+//! line tools such as grep can search it.
 
 use std::io::{self, BufWriter, Write};
 
@@ -171,7 +172,7 @@ struct DepthFormatter {
 }
 
 impl DepthFormatter {
-    /// A formatter for a value at this depth.
+    /// Creates a formatter for a value that is inside `depth` objects or lists. They are already written.
     fn new(depth: usize) -> Self {
         let (indented, plain, string) = (PrettyFormatter::new(), CompactFormatter, SafeString::default());
         let mut form = Self { depth: 0, indented, plain, string };
@@ -199,7 +200,7 @@ macro_rules! by_depth {
 }
 
 impl Formatter for DepthFormatter {
-    // The numbers are the changes of depth before and after the method.
+    // The first number is how much the depth grows before the call. The second is how much it shrinks after the call.
     by_depth! {
         begin_array() 1 0
         end_array() 0 1

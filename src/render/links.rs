@@ -16,8 +16,8 @@ pub(super) fn about() -> String {
     repository(GIVEN, OF_PACKAGE).unwrap_or_else(|| AUDITING.to_owned())
 }
 
-/// Returns the URL of a rule's page in the repository, else of the best reference. Kubernetes documentation is better
-/// than other pages; issues are the last choice.
+/// Returns the URL of a rule's page in the repository. If that URL is not known, returns the URL of the best
+/// reference. Kubernetes documentation is better than other pages; issues are the last choice.
 pub(super) fn rule(rule: &RuleInfo) -> Option<String> {
     let page = repository(GIVEN, OF_PACKAGE).filter(|_| is_embedded(&rule.name));
     let page = page.and_then(|repository| page_in(&repository, &rule.name, REVISION));
@@ -47,7 +47,8 @@ pub(super) fn reference(reference: &str) -> Option<String> {
     Some(format!("https://github.com/{repository}/issues/{issue}"))
 }
 
-/// Returns a repository's web URL. Refuses a URL with a user, because it may contain a password.
+/// Returns the web URL of kubetoll's repository: `given` if it is valid, else `of_package`. Ignores a URL with a
+/// user, because it may contain a password.
 fn repository(given: Option<&str>, of_package: &str) -> Option<String> {
     let candidates = [given.unwrap_or_default(), of_package].into_iter();
     let is_public = |url: &&str| {

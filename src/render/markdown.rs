@@ -108,7 +108,8 @@ fn chars(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Returns the sentence on cases that do not fit.
+/// Returns the sentence that counts the cases without a row (`of_table`) and the cases without details
+/// (`of_details`).
 fn left_out(of_table: usize, of_details: usize) -> String {
     let cases = |number: usize| counted(number as u64, "case");
     let missing = match (of_table, of_details) {

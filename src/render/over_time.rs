@@ -18,7 +18,7 @@ const NAMED: usize = 3;
 /// long log still has `FEWEST_COLUMNS`. Then the text continues on the next line.
 const MOST_COLUMNS: usize = 100;
 const FEWEST_COLUMNS: usize = 40;
-/// The number of characters for the words that show how many minutes a sparkline's column covers.
+/// The room for the text that shows how many minutes one column of a sparkline covers, in characters.
 const STEP_ROOM: usize = "; 1440 minutes a column".len();
 /// One day in minutes.
 const DAY: u32 = 24 * 60;

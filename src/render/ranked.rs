@@ -49,7 +49,7 @@ fn client(identity: &str) -> Cow<'_, str> {
     }
 }
 
-/// The `--top` value that shows all values.
+/// Returns the value for `--top` with which the output shows all values that were counted.
 fn shown_next(ranked: &Ranked) -> u64 {
     ranked.rows.len() as u64 + ranked.others.values
 }

@@ -1,14 +1,14 @@
-//! The range of minutes to draw. It contains nearly all requests, but not all: the timestamp of one event may be
-//! wrong by years. All other requests would then be in a single column.
+//! Chooses the range of minutes to draw. The range may leave out a few requests, because the timestamp of one event
+//! may be wrong by years. If the range contained that event, all other requests would be in a single column.
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use crate::report::v1::Report;
 
-/// The drawn minutes may leave out one of this many requests.
+/// The range may leave out at most one request in this many.
 const OF: u64 = 1_000;
-/// If the log has at least this many requests, the drawn minutes may leave out one request.
+/// If the log has at least this many requests, the range may leave out one, even if [`OF`] allows none.
 const ENOUGH: u64 = 50;
 /// The range is cut only if that makes it shorter by at least this factor.
 const WORTH: u64 = 10;

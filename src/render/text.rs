@@ -7,14 +7,14 @@ use super::table::{joined, limited, table, titled, wrapped};
 use super::{cases, client_detail, clients, cost, etcd_log, facts, head, traces};
 use crate::report::v1::{Client, EtcdLog, Report};
 
-/// How many cases are shown, with which width and which details.
+/// The settings for the report on a terminal: the number of cases, the line width, and the details.
 #[derive(Debug)]
 pub struct View<'r> {
     /// The maximum number of cases in the table.
     pub top: usize,
     /// The maximum number of characters in a line.
     pub width: usize,
-    /// Details after the page.
+    /// The details to print after the page. `None` if the user did not request details.
     pub details: Option<ChosenDetails<'r>>,
 }
 
@@ -100,7 +100,8 @@ fn footer(report: &Report, width: usize) -> Vec<String> {
     lines.into_iter().flatten().map(|line| format!("{DIM}{line}{DIM:#}")).collect()
 }
 
-/// What the page omits.
+/// Renders the sections that the page omits: input and server, clients, slow requests, etcd's log, and clients
+/// without a finding.
 fn omitted_sections(report: &Report, view: &View<'_>) -> String {
     let mut page = heading("input and server");
     for (title, text) in head::details(report) {

@@ -92,7 +92,8 @@ impl CaseFilter {
             shapes.iter().any(|shapes| shapes.contains(&key))
         };
         let shape = request.spec.shape;
-        // Beyond the limit of shapes, the ledger counts requests without the names of their resources.
+        // Also look up the shape without names. Beyond the limit of shapes, the ledger counts requests without the
+        // names of their resources.
         let passes =
             !shapes.is_empty() && (has(shape) || has(&shape.without_names(self.names.config_of(shape))));
         if cache.len() == MAX_CACHED {

@@ -90,7 +90,8 @@ fn what(case: &Case, message: &str) -> String {
     } else {
         short(message)
     };
-    // If the finding is on the sum of all members, its message already has these numbers.
+    // Add the number of other members only if the case has several. If the finding is on the sum of all members, its
+    // message already covers them.
     if case.clients.len() < 2 || case.is_on_sum {
         return match case.resources {
             0 | 1 => message,
@@ -113,7 +114,7 @@ fn without_note(text: &str) -> &str {
     note.map_or(text, |(_, rest)| rest)
 }
 
-/// Returns the number of other resources that a run of a job reads: `; with 12 other resources`.
+/// Returns the text for the other resources that a run of a job reads: `; with 12 other resources`.
 fn other_resources(case: &Case) -> String {
     match case.resources {
         0 | 1 => String::new(),

@@ -243,8 +243,8 @@ fn case<'r>(
     let findings: Vec<usize> = causes.iter().flat_map(|cause| cause.hits.iter().copied()).collect();
     let severity = first.severity;
     let is_on_sum = first.is_on_sum;
-    // A program that shows views to people, such as a dashboard, has one cause for each resource. If the first causes
-    // are on all clients together, these causes count as the worst member.
+    // The views of a program such as a dashboard have one cause for each resource. The first causes may be such
+    // views, and each on all clients together. Then these causes all count as the causes of the worst member.
     let of_views = causes.iter().take_while(|cause| cause.is_view && cause.is_on_sum && is_on_sum);
     let worst_causes = &causes[..of_views.count().max(1)];
     let worst_findings = worst_causes.iter().map(|cause| cause.hits.len()).sum();

@@ -10,7 +10,7 @@ use crate::input::{SkippedPath, Sources};
 pub(super) const NAMED_FILES: usize = 10;
 
 pub(super) fn not_read(sources: &Sources) -> v1::NotRead {
-    // Errors come before files that are not logs.
+    // Name files with errors first, then files of a known type that is not a log.
     let (recognized, wrong): (Vec<&SkippedPath>, Vec<&SkippedPath>) =
         sources.not_read.iter().partition(|one| one.kind.is_some());
     let named = wrong.into_iter().chain(recognized).take(NAMED_FILES);

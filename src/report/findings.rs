@@ -210,7 +210,8 @@ fn who(summary: &ClientSummary, finding: &rules::Finding, rule: &str) -> v1::Who
     let product =
         finding.product.as_deref().or(finding.user_agents.first().map(|(product, _)| product.as_str()));
     let at = |micros: fn((i64, i64)) -> i64| finding.span.map(|span| timestamp::format_micros(micros(span)));
-    // The clients of a program have different ServiceAccounts.
+    // For a finding on a program, leave out the ServiceAccount and the impersonator: the program's clients have
+    // different ones.
     let program = finding.program.as_ref();
     let service_account = summary.service_account().filter(|_| program.is_none());
     let impersonated_by = summary.impersonated_by().filter(|_| program.is_none());

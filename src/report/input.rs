@@ -172,7 +172,7 @@ fn command_for_all(sources: &Sources, kind: FileKind, paths: &[&Path]) -> Option
     {
         return None;
     }
-    // `find` searches subdirectories, too.
+    // Keep only the topmost directories, because `find` also searches their subdirectories.
     let mut directories: Vec<&Path> = Vec::new();
     for directory in paths.iter().filter_map(|path| path.parent()) {
         if !directories.iter().any(|above| directory.starts_with(above)) {
@@ -261,8 +261,8 @@ fn notes(counts: &InputCounts, formats: &BTreeMap<Layers, u64>) -> Vec<String> {
          reads are unknown (not-observable)",
     );
     note(
-        // `formats` has at most three envelopes for each event, so it may omit this envelope. The counts of the
-        // source files consider all envelopes.
+        // Sum the counts of the source files, which consider all envelopes. `formats` has at most three envelopes for
+        // each event, so it may omit the envelope of this category.
         counts.sources.values().map(|source| source.without_reads).sum(),
         "events of the AKS category kube-audit-admin: {}. It omits every GET and LIST; for reads, collect kube-audit",
     );

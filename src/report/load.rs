@@ -28,7 +28,7 @@ impl Loads {
     }
 }
 
-/// Returns the share, rounded to six decimals; `None` if `whole` is 0.
+/// Returns the share of `part` in `total`, rounded to six decimals; `None` if `total` is 0.
 #[allow(clippy::cast_precision_loss, reason = "six decimals are kept")]
 fn share(part: u64, total: u64) -> Option<f64> {
     (total > 0).then(|| (part as f64 / total as f64 * 1e6).round() / 1e6)

@@ -57,7 +57,7 @@ impl ResourceTimeline {
         let mut reads = self.etcd_reads.windows().counts.into_iter().peekable();
         let width = i64::try_from(all.minutes).unwrap_or(i64::MAX).saturating_mul(60_000_000);
         let point = |&(start, requests): &(i64, u64)| {
-            // Each window of `all` consists of whole windows of `reads`. For the windows of `reads` are at most as
+            // Sum the windows of `reads` that lie in this window of `all`. They fill it exactly: they are at most as
             // wide, and all windows start at multiples of their width.
             let mut etcd_reads = 0;
             while let Some((_, count)) = reads.next_if(|(at, _)| *at < start.saturating_add(width)) {
@@ -80,8 +80,8 @@ impl ResourceTimeline {
 
 /// Finds the busiest minute. `count` returns the number that counts for a point: its requests, or its etcd reads.
 pub(super) fn peak(clients: &[v1::Client], count: fn(&v1::Point) -> u32) -> Option<v1::Peak> {
-    // First sum the points that have the same window, because each call of `RequestRates::add` changes two entries.
-    // Most clients are active in the same windows.
+    // Call `RequestRates::add` once for each window and not for each point, because each call changes two entries.
+    // Most clients are active in the same windows, so this saves many calls.
     let mut windows: HashMap<(u32, u64), u64, FxBuildHasher> = HashMap::default();
     for timeline in clients.iter().flat_map(|client| &client.timelines) {
         for point in timeline.points.0.iter().filter(|point| count(point) > 0) {
@@ -95,7 +95,7 @@ pub(super) fn peak(clients: &[v1::Client], count: fn(&v1::Point) -> u32) -> Opti
     let Busiest { minute, window_minutes, .. } = rates.busiest()?;
     let minute = u32::try_from(minute).unwrap_or(u32::MAX);
     let part = |client: &v1::Client| -> u64 {
-        // Scale each number to the widest window, and divide only their sum. So only one rounding occurs.
+        // Round only once: scale each number to the widest window, then divide only the sum of the numbers.
         let windows = client.timelines.iter().filter_map(|timeline| {
             let requests = u64::from(count(timeline.point_at(minute)?));
             (requests > 0).then(|| requests * (window_minutes / timeline.window_minutes))

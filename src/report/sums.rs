@@ -80,7 +80,7 @@ pub(super) struct Sums {
     pub(super) latency: Histogram,
     pub(super) times: RequestsOverTime,
     pub(super) span: Option<(i64, i64)>,
-    /// The earliest receive time in the log, without long-running requests.
+    /// The earliest receive time of the summed events, except events of long-running requests.
     pub(super) first_not_long_running: Option<i64>,
     pub(super) open: u64,
     pub(super) unfinished: u64,

@@ -109,7 +109,7 @@ pub(crate) struct Server {
     /// access log), `newest-possible` (the newest version that fits `evidence`) or `newest-known` (the log shows
     /// nothing).
     pub(crate) version_source: String,
-    /// `version_source` as text, with the other possible versions.
+    /// `versionSource` as text, with the other possible versions.
     #[serde(skip)]
     pub(crate) version_from: String,
     /// All versions that the log shows. After an upgrade, they are in order of time, else ascending.
@@ -124,8 +124,8 @@ pub(crate) struct Server {
     pub(crate) candidates: VersionRange,
     /// The facts that limit the version, the most trusted first.
     pub(crate) evidence: Vec<VersionEvidence>,
-    /// A smallest set of facts that together exclude the same versions as all facts. Each fact is a text with the
-    /// versions that fit it in parentheses.
+    /// A few facts that together exclude as many versions as all facts do. Each entry is the text of a fact, then in
+    /// parentheses the versions that this fact allows. Empty if the log shows several versions.
     #[serde(skip)]
     pub(crate) decisive: Vec<String>,
     /// etcd's version, from `--etcd-version` or from a start line in etcd's log. If null, kubetoll assumes etcd
@@ -256,7 +256,7 @@ pub(crate) struct Observed {
     /// Reads whose measurement contradicts the verdict. Also requests that the server served, although the verdict
     /// says that it refuses them.
     pub(crate) contradict: u64,
-    /// The time spent in calls to etcd.
+    /// The time that these slow requests spent in calls to etcd.
     pub(crate) etcd_micros: u64,
 }
 
@@ -299,12 +299,12 @@ pub(crate) struct Bucket {
 pub(crate) struct Rate {
     /// The most requests in one minute. If `windowMinutes` is more than 1, the mean per minute of the busiest window.
     pub(crate) peak_per_minute: f64,
-    /// The start of that minute or window.
+    /// The start of the busiest minute, or of the busiest window if `windowMinutes` is more than 1.
     pub(crate) peak_at: Timestamp,
     /// The number of requests, divided by `activeMinutes`. If the time from the first to the last event is shorter,
     /// the divisor is that time. The divisor is at least one minute.
     pub(crate) mean_per_active_minute: f64,
-    /// The minutes of all windows with at least one request.
+    /// The number of minutes in all windows with at least one request.
     pub(crate) active_minutes: u64,
     /// The width of the windows in minutes. More than 1 if requests began in more than 1,536 different minutes.
     pub(crate) window_minutes: u64,
@@ -341,14 +341,14 @@ pub struct Client {
     pub(crate) load: Load,
     /// The cost of the requests.
     pub cost: Cost,
-    /// The durations of its requests, except long-running requests.
+    /// The durations of the client's requests, except long-running requests.
     pub(crate) latency: Option<Latency>,
     /// Requests per minute.
     pub(crate) rate: Option<Rate>,
     /// The receive time of the first event.
     pub(crate) first_timestamp: Option<String>,
-    /// The earliest receive time in the log, without long-running requests. They are left out, because a watch may
-    /// have begun hours before the log.
+    /// The earliest receive time of the client's events, except events of long-running requests. Such a request, for
+    /// example a watch, may have begun hours before the log.
     #[serde(skip)]
     pub(crate) first_not_long_running: Option<Timestamp>,
     /// The receive time of the last event.
@@ -371,7 +371,7 @@ pub(crate) struct ServiceAccount {
 pub struct UserAgent {
     /// The name without the version; `(other products)` sums up the products beyond the limit.
     pub(crate) product: String,
-    /// An example of its user agents, as the client sent it.
+    /// One user agent of this product, as the client sent it.
     pub(crate) example: String,
     pub requests: u64,
 }
@@ -389,7 +389,8 @@ pub(crate) struct Distinct {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Shape {
-    /// The requests of this shape are read from etcd, or the server ignored their limit or a parameter.
+    /// Whether the shape is worth showing: the server reads from etcd for its requests, or ignores their limit or a
+    /// parameter. Never true for long-running requests.
     #[serde(skip)]
     pub(crate) is_costly: bool,
     pub verb: &'static str,
@@ -423,14 +424,14 @@ pub struct Shape {
     pub(crate) explanation: &'static str,
     /// What to change; null if nothing is wrong.
     pub(crate) advice: Option<Shared<str>>,
-    /// The Kubernetes version of the verdict.
+    /// The Kubernetes version for which the verdict was computed.
     pub(crate) kube_version: Shared<str>,
     /// The products in the user agents of these requests.
     pub(crate) products: Vec<String>,
     pub requests: u64,
     /// The requests that wrote to etcd.
     pub(crate) etcd_writes: u64,
-    /// The load of these requests.
+    /// The load of the requests that `requests` counts.
     pub(crate) load: Load,
     pub events: u64,
     /// The requests are watches or connections. Their durations are lifetimes and not a cost.

@@ -8,8 +8,8 @@ use crate::decode::klog::AccessLine;
 use crate::input::SourcePosition;
 use crate::k8s::Stage;
 
-/// In microseconds. A line of a long-running request without a status shows its start if the latency is below this.
-/// Otherwise the line shows its end.
+/// The apiserver may log a long-running request at its start or at its end. If the line has no status and a latency
+/// below this, kubetoll assumes the start. In microseconds.
 const JUST_BEGUN: u64 = 1_000_000;
 
 /// Builds the request of an access line.

@@ -1,9 +1,10 @@
-//! A two-way cache of bounded size, for values that were parsed from recent records. Keys are keyed hashes of the
-//! parsed text.
+//! A cache of bounded size for values that were parsed from recent records. Keys are keyed hashes of the parsed text.
+//! Each key can be in two slots (two-way set-associative).
 //!
-//! Tests compare it with parsing without a cache.
+//! Tests compare the results with parsing without a cache.
 
-/// The number of slots of a new cache. A cache at its maximum size has `SLOTS` slots and takes some megabytes.
+/// The number of slots after the first insertion. The cache then grows up to `SLOTS` slots, which take some
+/// megabytes.
 const FIRST_SLOTS: usize = 1 << 4;
 const SLOTS: usize = 1 << 13;
 /// The maximum length of a text whose parsed value is cached, in bytes.
@@ -61,8 +62,8 @@ impl<V: Default> Cache<V> {
         self.pairs.get(slot / 2).is_some_and(|pair| pair.keys[slot % 2] == key)
     }
 
-    /// Assigns a slot to `key` and returns it: the less recently used slot of the key's pair. The caller then
-    /// replaces the value in the slot.
+    /// Assigns a slot to `key` and returns the slot. It takes the less recently used of the two slots that may hold
+    /// the key. The caller then replaces the value in the slot.
     fn free(&mut self, key: u64) -> usize {
         self.grow();
         let at = self.pair(key);
@@ -80,7 +81,8 @@ impl<V: Default> Cache<V> {
         Some(2 * at + pair.last)
     }
 
-    /// The index of a key's pair. The number of pairs is a power of two.
+    /// The index of the pair of slots that may hold a key. The number of pairs is a power of two, so a bit mask
+    /// selects the pair.
     fn pair(&self, key: u64) -> usize {
         (key >> 32) as usize & self.pairs.len().saturating_sub(1)
     }

@@ -27,7 +27,7 @@ pub struct Classifier {
     prints: Fingerprints,
     clients: Cache<ClientIdentity>,
     specs: SpecCache,
-    /// Client keys by caller ID.
+    /// The cache keys of clients, by caller ID. So a repeated caller is not hashed again.
     client_keys: Vec<(Option<CallerId>, u64)>,
     minute: RecentMinute,
 }

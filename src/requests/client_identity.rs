@@ -238,8 +238,8 @@ impl ClientIdentity {
         self.pod.map(|range| self.text(range))
     }
 
-    /// The instance that sent the request: its pod, else its node, else its address. The address is the last one of
-    /// `sourceIPs`, because a client can choose the others.
+    /// The instance that sent the request. The pod identifies it, else the node, else the address. The address is the
+    /// last one of `sourceIPs`, because a client can choose the others.
     #[must_use]
     pub(crate) fn instance(&self) -> Instance<&str> {
         match (self.pod(), self.node()) {

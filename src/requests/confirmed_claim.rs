@@ -16,11 +16,11 @@ pub(crate) fn confirmed_claim(request: &Request<'_>) -> Option<VersionClaim> {
     })
 }
 
-/// Whether the server served this request, and only this component may send such a request. The request must update
-/// one of these objects:
-/// - the leader election lock of the component
-/// - a node's lease, or a node's status
-/// - the endpoints of the `kubernetes` Service
+/// Whether the server served this request, and only this component may send such a request. The request must be an
+/// update or patch of one of these objects:
+/// - kube-controller-manager, kube-scheduler: the component's own leader election lock
+/// - kubelet: a node's lease, or a node's status
+/// - kube-apiserver: the endpoints of the `kubernetes` Service
 fn may_only(component: ClaimSource, request: &Request<'_>) -> bool {
     let shape = request.shape();
     let is_served = request.status.is_some_and(|status| (200..300).contains(&status));

@@ -136,7 +136,7 @@ impl<'a> Readable<'a> {
 }
 
 impl Input {
-    /// The server used to judge this request: `base` with the request's overrides.
+    /// The server for which this request is judged: `base`, changed by the overrides in the request.
     ///
     /// # Errors
     /// If a version cannot be parsed or is too old.
@@ -170,7 +170,7 @@ enum OutputLine {
     Unreadable { error: String },
 }
 
-/// The output for an input line that exceeds the limit.
+/// The JSON output for an input line of more than `limit` bytes.
 #[must_use]
 pub(crate) fn too_long(limit: u64) -> String {
     serde_json::json!({ "error": format!("a line is at most {limit} bytes long") }).to_string()

@@ -30,7 +30,8 @@ pub(super) struct RequestTimes {
 
 impl RequestTimes {
     pub(crate) fn from_event(event: &Event<'_>, stage: Stage, minute: &mut RecentMinute) -> Self {
-        // Go writes its zero time for a missing time.
+        // If a time is missing, Go writes its zero time, in the year 1. That is before 1970, so the number is
+        // negative.
         let received = minute.parse_micros(event.received()).filter(|at| *at > 0);
         let micros = received.filter(|_| has_ended(stage)).and_then(|received| {
             let end = minute.parse_micros(&event.stage_timestamp)?;

@@ -10,8 +10,8 @@ use crate::k8s::built_in::BuiltIn;
 use crate::k8s::identity::short_name;
 use crate::k8s::{Identity, Kind, Verb, timestamp};
 
-/// In microseconds. A WATCH still passes if it is less than this much later than `before`. Such a WATCH may follow a
-/// LIST that passes. The WATCH then shows that the LIST belongs to an informer.
+/// A LIST shortly before the end of the filter's period may belong to an informer. Only the WATCH after the LIST
+/// shows this. So a WATCH less than this long after `before` still passes. In microseconds.
 const WATCH_AFTER_LIST: i64 = 60_000_000;
 
 /// Why a text is not a valid filter.
@@ -118,8 +118,9 @@ impl NameFilter {
         let (ended, before_end) = (Matches::new(included.len()), Matches::new(included.len()));
         let (wanted, unwanted) = (set(wanted)?, set(unwanted)?);
         let names = Self { wanted, unwanted, texts: included, ended, before_end };
-        // Match the excluded patterns against the texts of the included patterns. Here a `*` in an included pattern
-        // is an ordinary character. Only a `*` in an excluded pattern matches it.
+        // It is a contradiction if the excluded patterns cover each included pattern, as in `kube-system` and
+        // `-kube-*`. So match the excluded patterns against the texts of the included ones. In such a text, `*` is an
+        // ordinary character, which only a `*` in an excluded pattern matches.
         if !names.texts.is_empty() && names.texts.iter().all(|name| names.unwanted.is_match(name)) {
             return Err(BadFilter::Contradiction(texts.join(",")));
         }
@@ -142,8 +143,8 @@ impl NameFilter {
         Ok(self)
     }
 
-    /// Parses user names. The names of reports work too: `namespace/name` also matches a ServiceAccount, and `user
-    /// bob` matches the user `bob`.
+    /// Parses patterns for user names. Names as reports show them work too. `namespace/name` also matches a
+    /// ServiceAccount, and `user bob` matches the user `bob`.
     ///
     /// # Errors
     /// The errors of [`NameFilter::new`].
@@ -157,8 +158,8 @@ impl NameFilter {
         })
     }
 
-    /// Parses client names. The names of reports work too. `40 nodes` matches all nodes. `…` matches the part of a
-    /// long name that the report cuts.
+    /// Parses patterns for client names. Names as reports show them work too. `40 nodes` matches all nodes. `…`
+    /// matches the part of a long name that the report cuts.
     ///
     /// # Errors
     /// The errors of [`NameFilter::for_required`].

@@ -13,8 +13,8 @@ use crate::decode::klog::AccessLine;
 use crate::k8s::Event;
 use crate::k8s::event::{Caller, ObjectRef};
 
-/// In microseconds. The time of an access line minus its latency is the start time of the request. The start times of
-/// the two lines of one request differ by at most this. In recorded logs, they differ by at most 27 ms.
+/// Two access lines of one request have start times that differ by at most this, in microseconds. The start time is
+/// the time of the line minus its latency. In recorded logs, the start times differ by at most 27 ms.
 const SAME_MOMENT: i64 = 100_000;
 
 /// Computes hashes with random keys. If a client knew the keys, it could forge requests that kubetoll drops as
@@ -159,9 +159,9 @@ impl Fingerprints {
         hash.finish()
     }
 
-    /// A hash that both access lines of a request share, except for a WATCH. Some servers before 1.36 write two
-    /// lines, from two places in the handler chain. The status is part of the hash. The two lines of a WATCH have
-    /// different hashes, because the first line has no status. A request without an audit ID has only one line.
+    /// The hash of an access line. Some servers before 1.36 write two lines for a request, from two places in the
+    /// handler chain. Both lines have the same hash, unless the request is a WATCH. The first line of a WATCH has no
+    /// status, and the hash covers the status. A request without an audit ID has only one line.
     #[must_use]
     pub(crate) fn access(&self, line: &AccessLine<'_>, logged_at: Option<i64>) -> u64 {
         let mut hash = self.0.build_hasher();
@@ -184,10 +184,11 @@ impl Fingerprints {
         hash.finish()
     }
 
-    /// Three keys for the deduplicator, each with its time. The start times of the two lines of one request differ
-    /// slightly, so one key is not enough. Time is divided into intervals of `SAME_MOMENT`. The keys are for the
-    /// interval in which the request began, and for the intervals before and after it. `request` is the hash that all
-    /// lines of the request share.
+    /// Returns the keys under which the deduplicator finds the other access line of a request. The start times of the
+    /// two lines differ slightly, so one key is not enough. Time is divided into intervals of `SAME_MOMENT`. One key
+    /// is for the interval in which the request began. The others are for the interval before it and the interval
+    /// after it. Each key comes with the start of its interval, in microseconds since 1970. `request` is the hash
+    /// that both lines share.
     #[must_use]
     pub(crate) fn moments(&self, request: u64, began: Option<i64>) -> [(u64, i64); 3] {
         let moment = began.map_or(0, |began| began.div_euclid(SAME_MOMENT));

@@ -29,14 +29,14 @@ pub enum RequestProperty {
     Client,
 }
 
-/// The name of the value for requests without a user.
+/// The property value of requests without a user.
 pub(crate) const NO_USER: &str = "(an access log names no user)";
-/// The name of the value for requests without a namespace.
+/// The property value of requests without a namespace.
 pub(crate) const NO_NAMESPACE: &str = "(no namespace)";
 
 impl RequestProperty {
-    /// The value of the request's property. All status codes share one value, because a row counts each status code
-    /// separately.
+    /// The value of the property for this request. For `Code`, the value is always empty: one row counts all
+    /// requests, and counts each status code separately.
     fn value<'r>(self, request: &'r Request<'_>) -> Cow<'r, str> {
         let client = request.client.client_ref();
         match self {
@@ -72,13 +72,13 @@ fn resource(target: &Target<CompactString>) -> Cow<'_, str> {
     }
 }
 
-/// Replaces the client of each request with the value of the request's property.
+/// Replaces the client of each request with the value of one property, such as the verb.
 #[derive(Debug)]
 pub(crate) struct Grouping {
     by: RequestProperty,
     /// The property value of the last request, as the name of a client.
     client: ClientIdentity,
-    /// The request shape of all requests.
+    /// The one request shape that every regrouped request gets.
     shape: Arc<RequestShape<CompactString>>,
 }
 

@@ -8,7 +8,8 @@ pub(crate) enum InstanceKind {
     Pod,
     /// The node of the kubelet, or the node that the client's token names.
     Node,
-    /// The peer address of the connection. Clients behind a proxy or NAT share one address, and so may containers of a node.
+    /// The peer address of the connection. Clients behind a proxy or NAT share one address. Containers of one node
+    /// may share one, too.
     Address,
 }
 

@@ -93,8 +93,8 @@ impl<'e> Request<'e> {
         self.spec.shape.as_borrowed()
     }
 
-    /// A hash of the path and the field selector. If a kubelet writes an Event, it is a hash of the kubelet instead,
-    /// because all kubelets are one client.
+    /// A hash that identifies what the request reads or writes: a hash of the path and the field selector. An Event
+    /// that a kubelet writes is an exception: the hash identifies the kubelet, because all kubelets are one client.
     #[must_use]
     pub(crate) fn target_hash(&self) -> u64 {
         if !self.writes_event() {

@@ -35,7 +35,7 @@ pub(crate) struct RequestSpec<'q> {
     pub(crate) namespace: &'q str,
     /// A hash of the namespace in the path or in the field selector; 0 for none.
     pub(crate) namespace_hash: u32,
-    /// A hash of the path and the field selector. The field selector may name one object.
+    /// A hash of the path and the field selector. Both are needed, because either of them can name an object.
     pub(crate) target_hash: u64,
     /// A hash of path and selectors of a GET, LIST or WATCH; 0 for other requests.
     pub(crate) collection_hash: u64,
@@ -209,7 +209,7 @@ impl CachedTarget {
     /// target.
     pub(crate) fn shares_shape_with(&self, template: &Template<'_>) -> bool {
         // If path and field selector each contain an object name, the shape depends on whether the two are equal. A
-        // template lacks the name in the path.
+        // template lacks the name in the path, so it does not determine the shape.
         let selects_by_name = template.has_name && !self.field_selector.is_empty();
         !selects_by_name && self.has_token == template.query.token.is_some()
     }

@@ -67,7 +67,7 @@ impl<'a> RowKeyRef<'a> {
         Self { spec: request.spec, status_class: request.status_class, version_index: request.version_index }
     }
 
-    /// The owned key, on a server with this configuration.
+    /// The owned key. It also contains the configuration of the resource, which comes from `names`.
     #[must_use]
     pub(crate) fn to_owned(&self, names: &ConfiguredNames) -> RowKey {
         let shape = self.spec.shape;

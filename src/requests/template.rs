@@ -13,9 +13,9 @@ const STEP: usize = 16;
 /// A resource target with a plain path: the path has no escapes, no empty segments and no deprecated prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Template<'u> {
-    /// The three pieces of the path: before the namespace, up to the object name, and after it. For a pod:
-    /// `/api/v1/namespaces/`, `/pods/` and an empty piece. A name follows each piece that ends with a slash, and no
-    /// other piece.
+    /// The path without its names, in three pieces. For `/api/v1/namespaces/a/pods/b/log`, they are
+    /// `/api/v1/namespaces/`, `/pods/` and `/log`. A name follows each piece that ends with a slash, and no other
+    /// piece.
     pub(crate) pieces: [&'u str; 3],
     /// True if the path names an object. In the path of a namespace, the namespace is the object.
     pub(crate) has_name: bool,

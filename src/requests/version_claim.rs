@@ -9,12 +9,12 @@ use crate::k8s::identity::service_account;
 use crate::k8s::user_agent::stated_version;
 use crate::k8s::{AddressClass, AgentProduct, Identity, Kind, KubeVersion};
 
-/// The component that claims a version, the most trusted first.
+/// The component that claims a version. The variants are ordered from the most to the least trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ClaimSource {
     /// The apiserver's own loopback client. It calls only its own server, so the log is from that server.
     Loopback,
-    /// A start line in an apiserver's own log.
+    /// The line with the version that an apiserver writes to its own log when it starts.
     StartLine,
     /// An apiserver of the cluster. It may be another apiserver than the one that wrote the log.
     ApiServer,

@@ -28,8 +28,9 @@ pub struct Condition {
     pub(crate) source: String,
     /// The variables that the condition uses, without duplicates.
     pub variables: Vec<VariableRef>,
-    /// The operands of the condition's outermost `&&`, or the whole condition. An operand uses fewer variables than
-    /// the whole condition. Thus an operand has fewer distinct inputs, and its cached results are used more often.
+    /// The operands of the condition's outermost `&&`, or the whole condition. The results of each operand are cached
+    /// separately. An operand uses fewer variables than the whole condition, so its cached results are used more
+    /// often.
     pub(crate) conjuncts: Vec<Conjunct>,
     expr: CompiledExpr,
 }

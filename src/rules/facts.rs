@@ -28,7 +28,7 @@ pub struct RowFacts<'a> {
     pub(crate) judged: &'a JudgedClients,
     pub(crate) client: &'a ClientSummary,
     pub key: &'a ShapeKey,
-    /// The summary of the shape: its verdict and its rows.
+    /// The client's requests in this shape: their verdict, and a row for each product.
     pub(crate) shape_summary: &'a ShapeSummary,
     pub product: &'a str,
     pub(crate) row: &'a Row,

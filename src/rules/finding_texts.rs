@@ -83,8 +83,8 @@ fn thresholds(rule: &Rule) -> Value {
     )
 }
 
-/// Renders a finding on a client. If a text fails on a value, the error is returned. Then the rule's summary replaces
-/// a failed message; other failed texts become empty.
+/// Renders a finding on a client or a program. Returns the finding, and the errors of texts that fail on a value. If
+/// the message fails, the rule's summary replaces it; any other failed text becomes empty.
 pub(super) fn on_group(rule: &Rule, severity: Severity, group: &RowGroup<'_>) -> (Finding, Vec<String>) {
     let leading = group.leading();
     let client = leading.client;
@@ -275,7 +275,7 @@ pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts) -> (
     (finding, failures)
 }
 
-/// Adds a note to the message if its peak is the mean over several minutes.
+/// Adds a note if the peak in the message is an average. Example: `…; the peak is a mean over 5 minutes`.
 fn with_peak_mean(rule: &Rule, group: &RowGroup<'_>, message: String) -> String {
     let minutes = peak_mean_minutes(group);
     if minutes == 0 || !rule.message.source().contains("stats.peakPerMinute") {
@@ -305,7 +305,7 @@ fn fix(
     Ok(job_advice(job, for_jobs, own).unwrap_or_default())
 }
 
-/// Renders the text of the first case whose condition holds.
+/// Renders one fix: the text of the first case whose condition holds. Returns `None` if no condition holds.
 fn render_fix(
     rule: &Rule,
     AudienceFix { cases, .. }: &AudienceFix,
@@ -351,8 +351,8 @@ fn verdict(leading: &RowFacts<'_>, group: &RowGroup<'_>) -> FindingVerdict {
     }
 }
 
-/// Returns the most expensive requests as evidence. For rules about failures or deprecated APIs, it prefers failed or
-/// deprecated requests. For other rules, it uses the shape with the most requests.
+/// Returns the most expensive requests as evidence. If the rule is about deprecated APIs or failures, returns
+/// deprecated or failed requests, if there are any. Otherwise, returns requests of the shape with the most requests.
 fn evidence(rule: &Rule, group: &RowGroup<'_>) -> Vec<Exemplar> {
     let names = |is_wanted: &dyn Fn(usize) -> bool| {
         let names = rule.levels.iter().flat_map(|(_, condition)| &condition.variables);

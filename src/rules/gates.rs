@@ -60,7 +60,7 @@ pub(crate) struct RuleFindings {
     pub(crate) name: String,
     /// The number of findings by severity.
     pub(crate) counts: BTreeMap<Severity, u64>,
-    /// The severity and the client of the worst finding. A finding on the input has no client.
+    /// The worst finding: its severity, and its client and shape. A finding on the input has only a severity.
     pub(crate) worst: Option<(Severity, Option<Worst>)>,
 }
 

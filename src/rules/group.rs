@@ -29,13 +29,14 @@ pub(crate) struct Companions {
 /// A resource that a group's clients GET from etcd in the same minutes in which they send the group's requests.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct InStep<'a> {
-    /// The number of these GETs. In each minute, at most as many GETs count as the group has requests.
+    /// The number of GETs in step with the group's requests. For each minute, it adds the smaller of two numbers: the
+    /// GETs and the group's requests.
     pub(crate) reads: u64,
     pub(crate) resource: &'a str,
 }
 
-/// The maximum number of GETs for each request of a group. A client with more GETs probably sends them for another
-/// purpose.
+/// A resource with more GETs than this for each request of the group is ignored. The client probably sends these GETs
+/// for another purpose.
 const MOST_READS_EACH: u64 = 2;
 
 /// A row of updates or patches.
@@ -148,7 +149,8 @@ pub struct RowGroup<'a> {
     pub(crate) client: usize,
     /// The program, and the indices of its clients that have rows in the group.
     pub(crate) program: Option<(&'a Program, Vec<usize>)>,
-    /// For a program: the row with the most requests, with the merged data of the program's clients.
+    /// For a program: a copy of the row with the most requests. In the copy, the client has the merged data of all
+    /// clients of the program.
     merged_lead: Option<RowFacts<'a>>,
     pub(crate) totals: &'a ClientTotals<'a>,
     rate: OnceCell<Option<Rate>>,
@@ -209,7 +211,8 @@ impl<'a> RowGroup<'a> {
         self.rows[0]
     }
 
-    /// Returns the row with the most requests. For a program, the row's client has the merged data of all clients.
+    /// Returns the row with the most requests. For a program, returns a copy of this row. In the copy, the client has
+    /// the merged data of all clients of the program.
     #[must_use]
     pub(crate) fn representative(&self) -> &RowFacts<'a> {
         self.merged_lead.as_ref().unwrap_or(self.rows[0])

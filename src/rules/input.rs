@@ -72,8 +72,8 @@ impl EtcdWrites {
             for (key, shape_summary) in client.shapes.iter().filter(|(key, _)| is_counted(key)) {
                 for product_row in &shape_summary.rows {
                     let stored = measure.etcd_writes(key, shape_summary, &product_row.row);
-                    // A row's minutes do not show which requests were refused. So count the row only if at least half
-                    // of its requests were stored.
+                    // A row has the minutes of all its requests, also of those that failed and wrote nothing. So
+                    // count the row only if at least half of its requests wrote to etcd.
                     if stored * 2 >= judged.requests(&product_row.row) {
                         own += stored;
                         times.merge_from(&product_row.row.times(judged.received_only));

@@ -2,7 +2,8 @@
 
 use crate::judged::Job;
 
-/// Joins the fix for a client that keeps running and the fix for a job. The fix for the more likely kind is first.
+/// Returns the fix for a job, the fix for a client that keeps running, or both. If `job` is not certain, joins both;
+/// the fix for the more likely kind is first.
 #[must_use]
 pub(crate) fn job_advice(job: Job, for_a_job: Option<String>, for_any: Option<String>) -> Option<String> {
     match (job, for_a_job, for_any) {

@@ -275,8 +275,8 @@ impl<'r> RuleRun<'r, '_> {
         }
     }
 
-    /// Evaluates the rule for all clients of a program together. Reports the sum only if it is worse than each
-    /// client's own finding.
+    /// Evaluates the rule for all clients of a program together. Reports a finding on the program only if its
+    /// severity is higher than that of each client's own finding.
     ///
     /// Rows that a suppression covers and clients with fewer than [`REPEATS`] requests do not count.
     fn judge_programs(&mut self, is_matched: &[bool], levels: &mut Levels) {
@@ -342,8 +342,8 @@ impl<'r> RuleRun<'r, '_> {
         self.outcome.accepted = covered.map(|(at, _)| at).collect();
     }
 
-    /// Adds a finding. Rows that a suppression covers become a suppressed finding. Then the other rows are evaluated
-    /// again, without the covered rows.
+    /// Adds a finding. If suppressions cover some of its rows, these rows become a suppressed finding. The other rows
+    /// are then evaluated again, and may become a finding of their own.
     fn add_group(&mut self, group: RowGroup<'r>, severity: Severity, levels: &mut Levels) {
         if self.suppressions.is_empty() {
             return self.add_hit(Some(group), severity, None);

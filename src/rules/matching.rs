@@ -103,7 +103,7 @@ struct ResultTable<'r> {
     results: Vec<CachedResult>,
 }
 
-/// What gives the index into the table: one id of a row, or the values of several variables.
+/// How the table's index is computed: from one id of a row, or from the values of the operand's variables.
 enum TableKey<'r> {
     Ids(FactKey),
     Columns(Vec<&'r FactColumn>),

@@ -132,7 +132,7 @@ impl NativeExpr {
         }
     }
 
-    /// Whether the expression yields a number, if it yields a value.
+    /// Whether the result of the expression is always a number, unless the evaluation fails.
     fn is_number(&self) -> bool {
         match self {
             Self::Constant(value) => matches!(value, VariableValue::Int(_) | VariableValue::Double(_)),
@@ -171,7 +171,7 @@ impl NativeExpr {
                 let order = parts[0].number(find)?.compare(parts[1].number(find)?)?;
                 wanted.contains(&order)
             }
-            // As in CEL, all elements are evaluated before any of them is compared.
+            // As in CEL, all elements are evaluated, even after one that is equal. So a later element can still fail.
             Self::In(item, list) => item.with(find, |item| {
                 let mut all = list.iter().map(|one| one.with(find, |one| equal(one, item)));
                 all.try_fold(false, |any, one| Some(any | one?))

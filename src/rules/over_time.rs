@@ -33,8 +33,8 @@ fn spread(poller: &Poller) -> u64 {
     poller.spread.saturating_mul(100) / poller.median.max(1)
 }
 
-/// Returns the median over all pollers. It is exact if the ledger kept each poller; otherwise the histogram yields an
-/// estimate.
+/// Returns the median of a number over all pollers. If the ledger kept all pollers, the median is exact; `of` returns
+/// the number of one poller. Otherwise, the median is an estimate from the histogram that `all` returns.
 fn median(group: &RowGroup<'_>, of: fn(&Poller) -> u64, all: fn(&Polling) -> &Histogram) -> u64 {
     let polling = &group.pattern().polling;
     if polling.pollers > polling.busiest.len() as u64 {
@@ -45,8 +45,8 @@ fn median(group: &RowGroup<'_>, of: fn(&Poller) -> u64, all: fn(&Polling) -> &Hi
     each.get(each.len().saturating_sub(1) / 2).copied().unwrap_or(0)
 }
 
-/// Returns how long a kubelet caches a `ConfigMap` or `Secret`, in seconds. The node controller sets this time on each
-/// node; it depends on the number of nodes.
+/// Returns how long a kubelet caches a `ConfigMap` or `Secret`, in seconds. The TTL controller of
+/// kube-controller-manager sets this time on each node, by the number of nodes.
 ///
 /// Source: kubernetes `pkg/controller/ttl/ttl_controller.go:ttlBoundaries`.
 fn node_ttl(nodes: u64) -> i64 {

@@ -270,7 +270,8 @@ impl Permission {
     }
 }
 
-/// Formats the number of namespaces, if there is more than one. `in_examples` is the number of namespaces in the examples.
+/// Formats the number of namespaces. Returns `None` for one namespace, or if the number is unknown. `in_examples` is
+/// the number of namespaces in the example requests.
 fn several(number: NamespaceCount, in_examples: usize) -> Option<String> {
     let in_examples = in_examples as u64;
     match number {

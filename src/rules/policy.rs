@@ -103,7 +103,7 @@ pub struct Policy {
     pub(crate) aggregated: Vec<String>,
     /// Default for `--select`.
     pub select: Vec<String>,
-    /// These values are added to the values of `--ignore`.
+    /// The rules to ignore, in addition to those of `--ignore`.
     pub ignore: Vec<String>,
     /// Default for `--fail-on`.
     pub(crate) fail_on: Vec<Positioned<String>>,

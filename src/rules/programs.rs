@@ -36,7 +36,9 @@ pub(crate) struct ProgramName {
 }
 
 impl ProgramName {
-    /// Returns the program of a client with a product. `None` unless the client is a ServiceAccount or a person.
+    /// Returns the program that a client with this user agent product runs. Returns `None` unless the client is a
+    /// ServiceAccount or a person. Also returns `None` for a person whose product names only a library or a kind of
+    /// program.
     #[must_use]
     pub(crate) fn new(client: &ClientSummary, product: &str) -> Option<Self> {
         let library = client.library(product);
@@ -61,7 +63,7 @@ impl ProgramName {
         self.service_account.as_deref() == Some(DEFAULT)
     }
 
-    /// Returns one word for the program: the common name of its ServiceAccounts, else the product.
+    /// Returns one word for the program: the name that all its ServiceAccounts share, else the product.
     #[must_use]
     pub(crate) fn short<'a>(&'a self, members: impl Iterator<Item = &'a ClientSummary>) -> &'a str {
         let mut names = members.map(|client| client.service_account().map(|(_, name)| name));

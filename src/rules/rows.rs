@@ -35,7 +35,8 @@ pub(super) struct Rows<'a> {
 /// Pairs of group number and row index. Rows of a group are adjacent and in row order.
 pub(super) type GroupedRows = Vec<(u32, u32)>;
 
-/// The kind of id that determines the value of a variable.
+/// Which id of a row determines a variable's value: the client id (`client.*`) or the request id (`request.*`,
+/// `server.*`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FactKey {
     Request,
@@ -55,8 +56,8 @@ impl FactKey {
     }
 }
 
-/// A variable's values for all rows, as numbers: equal values have the same number. `ids` is indexed by the id of a
-/// row.
+/// The values of one variable for all rows, as numbers: equal values have the same number. `by` is a kind of id.
+/// `ids` contains the number of the value for each id of this kind.
 pub(super) struct FactColumn {
     by: FactKey,
     ids: Vec<u32>,
@@ -117,8 +118,8 @@ fn of_clients(by: RuleGroupBy) -> RuleGroupBy {
 
 fn order(by: RuleGroupBy, ids: &[RowIds], requests: &[(u32, u32)]) -> GroupedRows {
     let key = |ids: &RowIds| -> u64 {
-        // Each shape has one resource, so the shape's number suffices. Rows are created shape by shape, so they are
-        // nearly in this order already.
+        // If the rule groups by shape and by resource, the shape's number suffices, because a shape has only one
+        // resource. Rows are created shape by shape, so they are already nearly sorted by this number.
         let what = if by.shape {
             ids.shape
         } else if by.resource {

@@ -16,9 +16,9 @@ use crate::k8s::Library;
 pub enum Severity {
     /// The finding is for information only.
     Info,
-    /// The user should change what the finding reports.
+    /// The user should fix the problem that the finding reports.
     Warning,
-    /// The finding endangers the control plane.
+    /// The problem that the finding reports endangers the control plane.
     Error,
 }
 
@@ -124,8 +124,8 @@ impl Audience {
         }
     }
 
-    /// Returns the audiences of a row's client. For a command such as kubectl, its own fix comes before the fix for
-    /// jobs.
+    /// Returns the audiences that the client of a row belongs to. If the client is a command such as kubectl, the fix
+    /// for this command comes before the fix for jobs.
     pub(super) fn for_row(row: &RowFacts<'_>) -> Audiences {
         let library = row.client.library(row.product);
         let is_agent =
@@ -183,12 +183,12 @@ pub struct Rule {
     /// The severity of all findings of the rule, if the policy sets one.
     pub(crate) fixed_severity: Option<Severity>,
     pub(crate) message: TextTemplate,
-    /// The work that the request causes on the server, and its cost.
+    /// Why the requests are a problem: the work that they cause on the server, and its cost.
     pub why: String,
     /// The fix for each audience.
     pub fix: Vec<AudienceFix>,
     pub(crate) tradeoff: Option<TextTemplate>,
-    /// Requests that look like a finding but are by design.
+    /// Requests that look like a finding but are intended, and how the rule excludes them.
     pub(crate) quiet_for: Option<String>,
     /// How to verify the fix in the next log.
     pub(crate) verify: Option<TextTemplate>,

@@ -200,7 +200,8 @@ pub(crate) fn read(node: YamlNode, reader: &mut Reader<'_>) -> RuleFile {
             "groupBy" => rule.group_by = reader.texts(what, node),
             "thresholds" => {
                 for (name, node) in reader.map(what, node) {
-                    // Keeps the threshold's name, so that conditions that use it do not report a second error.
+                    // If the number is wrong, the threshold still exists, with the value 0. Otherwise, each condition
+                    // that uses the threshold would report another error.
                     let number = reader.number("a threshold", &node).unwrap_or(0.0);
                     rule.thresholds.push((name, number));
                 }
@@ -228,7 +229,7 @@ pub(crate) fn read(node: YamlNode, reader: &mut Reader<'_>) -> RuleFile {
         }
         seen.push(name);
     }
-    // `reader.map` has reported this already. Errors about missing keys would not help.
+    // `reader.map` has already reported that the rule is not a map. Errors about missing keys would not help.
     if !is_map {
         return rule;
     }

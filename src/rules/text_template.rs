@@ -131,7 +131,8 @@ impl TextTemplate {
         template.render(values).map_err(|error| error.to_string())
     }
 
-    /// Whether a placeholder is `name` or a variable of the root `name`.
+    /// Whether the text has the placeholder `name`, or a placeholder for a variable with this root: for `client`,
+    /// also `client.kind`.
     ///
     /// # Panics
     /// Never: the text was checked.
@@ -151,9 +152,10 @@ impl TextTemplate {
     }
 }
 
-/// Checks the limits that minijinja lacks: it parses recursively, and accepts operator chains of any length.
+/// Checks limits that minijinja does not have. They are necessary, because minijinja parses recursively and accepts
+/// operator chains of any length.
 ///
-/// Placeholders must not contain braces. So their end is found without parsing strings.
+/// Placeholders must not contain braces. So this check finds the end of a placeholder without parsing strings.
 fn too_long(source: &str, scope: &VariableScope<'_>) -> Option<CheckError> {
     if source.len() > LONGEST {
         let message = format!("the text has {} bytes; the limit is {LONGEST}", source.len());
@@ -204,8 +206,9 @@ fn unbounded(inside: &str, is_statement: bool, scope: &VariableScope<'_>) -> Opt
     (digits > Some(MOST_DIGITS)).then(|| format!("a number has at most {MOST_DIGITS} digits"))
 }
 
-/// Whether every multiplication in a placeholder has only numbers as operands. minijinja repeats a string that is
-/// multiplied. A filter outside the parentheses around the multiplication does not matter.
+/// Whether every multiplication in a placeholder has only numbers as operands. Otherwise, the text could become very
+/// long, because minijinja repeats a string that is multiplied. Checks only the text in the parentheses around the
+/// multiplication, so a filter outside of them is allowed.
 fn multiplies_numbers(inside: &str, scope: &VariableScope<'_>) -> bool {
     let is_text = |word: &str| {
         let (root, name) = word.split_once('.').unwrap_or((word, ""));
@@ -280,7 +283,8 @@ fn unknown(name: &str, scope: &VariableScope<'_>, plain: bool) -> Option<String>
 /// The values of variables by their names.
 pub(crate) type NamedValues = Vec<(&'static str, VariableValue<'static>)>;
 
-/// A root in a template, such as `client`. It renders as `name`; the root's variables are its attributes.
+/// A root in a template, such as `client`. `{{ client }}` renders as `name`. The variables of the root are
+/// attributes, such as `{{ client.kind }}`.
 #[derive(Debug)]
 pub(crate) struct TemplateObject {
     pub(crate) name: String,

@@ -49,7 +49,7 @@ fn each_once(mut names: Vec<VariableRef>) -> Vec<VariableRef> {
 pub(super) struct TypeCheck<'a> {
     scope: &'a VariableScope<'a>,
     source_info: &'a SourceInfo,
-    /// The variables that comprehensions define.
+    /// The variables that comprehensions define, such as `x` in `list.exists(x, x > 1)`.
     locals: Vec<(String, Type)>,
     names: Vec<VariableRef>,
     errors: Vec<CheckError>,

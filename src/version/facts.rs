@@ -25,8 +25,8 @@ pub(super) enum Trust {
     ControlPlane,
     /// A node component states its version. The version skew policy then limits the version of the server.
     Nodes,
-    /// A response that fits only some releases with default settings. A non-default setting of the server may also
-    /// cause it.
+    /// A response that only some releases give if the server has its default settings. With other settings, other
+    /// releases may also give this response.
     Settings,
     /// Latency annotations show where requests were served from. Only some releases serve the requests from there.
     Measured,
@@ -68,7 +68,7 @@ impl Fact {
     }
 }
 
-/// A minor version is rare if at most one kubelet in this many has it.
+/// A minor version is rare if at most one in `RARE` kubelets has it.
 const RARE: usize = 10;
 
 /// The hashes of instances, each with the version that it claims.
@@ -130,8 +130,8 @@ pub(super) struct VersionFacts {
 }
 
 impl VersionFacts {
-    /// Derives the facts from the evidence. If the user sets the gate `WatchList`, or a gate that includes it, its
-    /// effect proves nothing about the release.
+    /// Derives the facts from the evidence. A WATCH with `sendInitialEvents` shows whether the gate `WatchList` is
+    /// on. If the user sets this gate, `AllAlpha` or `AllBeta`, such a WATCH proves nothing about the release.
     pub(crate) fn new(evidence: &Evidence, server: &Server) -> Self {
         let mut stated: BTreeMap<ClaimSource, BTreeSet<KubeVersion>> = BTreeMap::new();
         let mut exact: BTreeMap<(ClaimSource, KubeVersion), (Vec<u32>, Presence)> = BTreeMap::new();

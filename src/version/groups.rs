@@ -49,14 +49,15 @@ impl<'a> FactGroup<'a> {
 pub(super) struct FactGroups<'a> {
     /// At least one group. No two groups share a release.
     pub(crate) servers: Vec<FactGroup<'a>>,
-    /// Facts that contradict more trusted facts, but do not prove another server. A setting or an unsupported node
-    /// may be the cause.
+    /// Facts that contradict more trusted facts, but do not prove another server. The cause may be a setting of the
+    /// server. It may also be a node with a version that the server does not support.
     contradictions: Vec<&'a Fact>,
 }
 
 impl VersionFacts {
-    /// Groups the facts by server. A fact that contradicts a more trusted fact describes another server. But kubetoll
-    /// does not use such a fact if a setting or an unsupported node may explain it.
+    /// Groups the facts by server. A fact that contradicts a more trusted fact may show another server. But the
+    /// contradiction may also come from a setting of the server. Or it may come from a node with a version that the
+    /// server does not support. In these two cases, kubetoll does not use the less trusted fact.
     pub(crate) fn groups(&self) -> FactGroups<'_> {
         let mut rest: Vec<&Fact> = self.all.iter().collect();
         let Some(seed) = rest.first().copied() else {
@@ -72,8 +73,8 @@ impl VersionFacts {
         FactGroups { servers, contradictions: rest }
     }
 
-    /// Whether the fact proves a second server. A version that a server states is always a proof. Other facts may
-    /// come from an unsupported node or a setting.
+    /// Whether the fact proves a second server. If the fact is a version that a server states, it is always a proof.
+    /// Other facts may have another cause: a setting of the server, or a node with an unsupported version.
     fn is_of_another(&self, fact: &Fact, first: &FactGroup<'_>) -> bool {
         match fact.trust {
             Trust::Stated => true,

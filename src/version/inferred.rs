@@ -80,7 +80,8 @@ pub struct Inferred {
     pub candidates: Releases,
     /// The versions used to judge requests, by time and source.
     pub timeline: ServerTimeline,
-    /// The possible releases for each version of the timeline.
+    /// The possible releases for each version index. A version index refers to an entry of
+    /// `ServerTimeline::versions`.
     pub by_version_index: Vec<Releases>,
     /// Where `version` comes from.
     pub source: VersionSource,

@@ -16,8 +16,8 @@ use crate::ledger::{BoundedMap, Claim, Merge, TimelineVersion, VersionEvidence};
 /// The maximum number of different claims in each source. Equal claims of several instances count once. Logs that
 /// nobody tampered with have a few hundred.
 const MAX_KINDS: usize = 4_096;
-/// The maximum number of claims of single instances: enough for the nodes of a large cluster. During counting, each
-/// worker may store up to twice this number.
+/// The maximum number of stored claims that are counted by instance, such as the version that one kubelet states. It
+/// is enough for the nodes of a large cluster. During counting, each worker may store up to twice this number.
 const MAX_INSTANCES: usize = 1 << 14;
 
 /// An event with version evidence.
@@ -31,7 +31,7 @@ pub(crate) struct Sighting {
     pub(crate) request: u64,
 }
 
-/// The first and the last event of a claim.
+/// The first and the last event that make a claim.
 #[derive(Debug, Clone, Copy, Default)]
 struct FirstAndLast(Option<(Sighting, Sighting)>);
 
@@ -54,8 +54,8 @@ impl Merge for FirstAndLast {
     }
 }
 
-/// A claim without its instance. The flag is true for a stated version and false for a sign, so that signs come
-/// first. If there are too many claims, the last ones are dropped. Signs are few, but a client can claim many
+/// A claim without its instance. The flag is false for a sign and true for a stated version, so that signs are sorted
+/// first. If there are too many claims, the last ones are dropped. Signs are few, but a client can state many
 /// versions.
 type Kind = (bool, Claim);
 
@@ -66,7 +66,8 @@ pub(crate) struct Claims {
     /// Claims by source. Each source has its own limit, so many claims in one source cannot evict the claims of
     /// another.
     kinds: BTreeMap<u32, BTreeMap<Kind, FirstAndLast>>,
-    /// Claims of single instances, by source and claim. Above [`MAX_INSTANCES`], this is a sample.
+    /// Claims that are counted by instance: each kubelet, for example, has its own entry. The key is the source and
+    /// the claim. Above [`MAX_INSTANCES`], the map contains only a sample.
     instances: BoundedMap<(u32, Claim), FirstAndLast>,
 }
 
@@ -106,7 +107,8 @@ impl Claims {
         }
     }
 
-    /// All claims without their instances, by source.
+    /// All claims, each with its source, and its first and last event. Equal claims of several instances are one
+    /// claim here.
     fn kinds(&self) -> impl Iterator<Item = (u32, Claim, FirstAndLast)> {
         let claims_of = |(source, kinds): (&u32, &BTreeMap<Kind, FirstAndLast>)| {
             let source = *source;
@@ -115,7 +117,7 @@ impl Claims {
         self.kinds.iter().flat_map(claims_of)
     }
 
-    /// The claims of instances, by source.
+    /// The claims that are counted by instance, each with its source, and its first and last event.
     fn instances(&mut self) -> impl Iterator<Item = (u32, Claim, FirstAndLast)> {
         self.instances.entries().map(|((source, claim), seen)| (*source, *claim, *seen))
     }
@@ -181,8 +183,9 @@ impl ClaimSpans {
         judges.map(|judge| judge.version).collect()
     }
 
-    /// Whether `inferred` and `other` judge these requests with the same versions and possible releases. `other` is the
-    /// result for a log with one source.
+    /// Whether these requests get the same verdicts with `inferred` as with `other`. They do if both have the same
+    /// version and the same possible releases for each request. `other` is the result if all events come from one
+    /// source.
     fn are_judged_alike(&self, inferred: &Inferred, other: &Inferred) -> bool {
         let versions_at = |inferred: &Inferred, index: u8| -> Option<(TimelineVersion, Releases)> {
             let index = usize::from(index);
@@ -195,7 +198,8 @@ impl ClaimSpans {
     }
 }
 
-/// The result that kubetoll would infer for a log with this evidence.
+/// Infers the server's versions from this evidence. If all versions give the same verdicts, the result uses only the
+/// best estimate to judge requests.
 fn infer_as_one(evidence: &mut VersionEvidence, server: &Server) -> Inferred {
     let mut inferred = infer_from_evidence(evidence, server);
     inferred.judge_as_one_if_alike();
@@ -248,7 +252,7 @@ pub(crate) fn sample(
 /// at once, because only a few are needed. Each call of `is_enough` reads all candidates that are left.
 fn needed<T>(all: &[T], is_enough: impl Fn(&mut dyn Iterator<Item = &T>) -> bool) -> Vec<&T> {
     let mut needed: Vec<&T> = Vec::new();
-    // Slices that are not tried yet; the last is next.
+    // Slices that may still be dropped. The last slice is tried next.
     let mut untried = vec![all];
     while let Some(slice) = untried.pop() {
         let rest = untried.iter().rev().flat_map(|slice| slice.iter());
@@ -272,7 +276,8 @@ struct Candidate {
     claims: Vec<(Claim, Option<i64>)>,
 }
 
-/// The first event of each claim in these sources. With `with_last`, also the last event of each claim.
+/// Finds the events that may be added to the extract. For each claim in these sources, it takes the first event that
+/// makes the claim. With `with_last`, it also takes the last such event.
 fn candidates(
     claims: impl Iterator<Item = (u32, Claim, FirstAndLast)>,
     sources: &BTreeSet<u32>,

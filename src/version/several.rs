@@ -104,7 +104,8 @@ impl<'a> SeveralVersions<'a> {
             order.into_iter().map(|(change, at)| (change, estimate(at))).collect()
         };
         let mut several = Self { facts, sources, log_changes: order.map(changes_of) };
-        // Several servers may be upgraded at different times, so the changes of the sources take precedence.
+        // Several servers may be upgraded at different times. So the changes that single sources show take precedence
+        // over the changes that all sources show together.
         several.log_changes = several.changes().or(several.log_changes);
         Some(several)
     }

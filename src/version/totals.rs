@@ -11,7 +11,7 @@ use crate::k8s::{KubeVersion, Verb};
 use crate::ledger::Clients;
 use crate::requests::RowKey;
 
-/// The totals for a range of releases.
+/// The totals of the log's requests, if the server runs a release of this range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct VersionTotals {
     /// Oldest release of the range.

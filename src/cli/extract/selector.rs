@@ -19,7 +19,7 @@ use crate::report::{CaseCache, CaseFilter};
 use crate::requests::{Classifier, Request, request_hash};
 use crate::version::{ClaimSpans, Claims, Inferred, Relation, Sighting, sample};
 
-/// The maximum number of requests that are found by audit ID. Each request takes 16 bytes.
+/// The maximum number of selected requests. The hash of each request takes 16 bytes.
 const MAX_REQUESTS: usize = 8 << 20;
 
 /// A set of hashes, which need no further hashing.
@@ -36,13 +36,13 @@ pub(super) struct EventSelector<'a> {
     has_events: bool,
     /// Whether an event is selected.
     has_selected: bool,
-    /// Hashes of the audit ID and the request target.
+    /// For each selected request, a hash of its audit ID and its target.
     requests: Hashes,
     /// Hashes of additional events. They are written so that the output shows the server's version.
     version_events: Hashes,
     /// Whether the selected events show the same version as the whole log.
     pub(super) version: ShownVersion,
-    /// The versions of the verdicts on the selected requests.
+    /// The Kubernetes versions by which kubetoll judges the selected requests.
     versions: BTreeSet<KubeVersion>,
 }
 

@@ -27,12 +27,13 @@ pub(super) struct Counts {
     lines_left_out: u64,
     /// Events with a field of the wrong type, which cannot be anonymized.
     events_left_out: u64,
-    /// Skipped records by reason, with the first of each reason.
+    /// For each reason, the number of skipped records and the position of the first one.
     skipped: BTreeMap<SkipReason, (u64, SourcePosition)>,
-    /// The versions that the source files show. Empty unless the versions for the verdicts change if the files become
-    /// one log.
+    /// The Kubernetes versions that the source files show, if the files cannot become one log. A scan of such a log
+    /// would judge some requests by another version. Otherwise empty.
     mixed_versions: Vec<String>,
-    /// Files that could not be read to the end.
+    /// Files that could not be read to the end. For each: the index of the source file, the damage, and the last line
+    /// that kubetoll read.
     pub(super) damaged: Vec<(u32, Damage, u64)>,
 }
 

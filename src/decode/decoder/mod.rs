@@ -717,8 +717,9 @@ impl Decoder {
         }
     }
 
-    /// Decodes a line of etcd's log that has an unknown prefix. Any other text is foreign, because shells and
-    /// wrappers write to the same file. Only the end of a JSON object is skipped as damaged.
+    /// Decodes a line of etcd's log that has an unknown prefix. Other text counts as foreign, because shells and
+    /// wrappers write to the same file. There is one exception: a text that looks like the end of a JSON object is
+    /// skipped as damaged.
     fn etcd_or_text(text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) {
         match etcd::find(text) {
             Some(result) => etcd_line(result, text, context, out),
@@ -834,8 +835,8 @@ impl Decoder {
         has_event
     }
 
-    /// Adds the batch format that the user requires to the envelopes. The start of a damaged batch may be lost, so
-    /// its elements would otherwise count as another format.
+    /// If the user requires a batch format, adds this format to the envelopes. The start of a damaged batch may be
+    /// lost. Without this function, the elements of such a batch would count as another format.
     fn only_batch<'t>(&self, context: TextContext<'t>) -> TextContext<'t> {
         let named = self.required_format.iter().flat_map(|required_format| required_format.iter());
         named

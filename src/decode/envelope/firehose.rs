@@ -1,4 +1,4 @@
-//! Subscription filter objects as Firehose writes them: one after another, without line feeds.
+//! Subscription filter objects of CloudWatch Logs, as Firehose writes them: one after another, without line feeds.
 
 use super::Envelope;
 use crate::decode::envelope_keys::EnvelopeKeys;

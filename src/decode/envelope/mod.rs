@@ -180,7 +180,7 @@ pub(crate) struct Stripped<'a> {
 /// A value in a JSON envelope.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Inner<'a> {
-    /// The next layer: a string that contains it, or the value itself.
+    /// The inner event, envelope or log line. It is an object, or a string that contains the text.
     pub(crate) value: &'a RawValue,
     /// The envelope's own timestamp.
     pub(crate) time: Option<&'a str>,

@@ -44,9 +44,9 @@ pub(crate) struct Apf<'a> {
     pub(crate) priority_level: Cow<'a, str>,
     /// The name of the `FlowSchema`.
     pub(crate) flow_schema: Cow<'a, str>,
-    /// The number of seats while the request executes, as the server estimates it (1.24 and later).
+    /// The number of seats that the request occupies while it executes, as the server estimates it (1.24 and later).
     pub(crate) initial_seats: Option<u32>,
-    /// The number of seats after the request executed (1.24 and later).
+    /// The number of seats that the request still occupies for some time after it executed (1.24 and later).
     pub(crate) final_seats: Option<u32>,
     /// Execution time, in microseconds (1.24 and later).
     pub(crate) execution_micros: Option<u64>,

@@ -50,8 +50,8 @@ pub enum TracePart {
     End,
 }
 
-/// Steps whose count is the number of objects in a list response. `Listed items from cache` counts objects before
-/// filtering. `SerializeObject` counts calls of the writer.
+/// Steps whose count is the number of objects in a list response. Two other steps count something else. `Listed items
+/// from cache` counts objects before filtering, and `SerializeObject` counts calls of the writer.
 ///
 /// Source: k8s.io/apiserver `pkg/endpoints/handlers/get.go`, `pkg/storage/cacher/cacher.go`.
 const ITEM_STEPS: [&str; 3] = ["Writing http response done", "Listing from storage done", "Filtered items"];

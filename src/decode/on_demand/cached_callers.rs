@@ -11,7 +11,7 @@ use super::cursor::JsonCursor;
 use super::objects::ClientFields;
 use crate::k8s::event::{Caller, CallerCache, CallerId};
 
-/// The number of slots of a new cache. The cache grows up to the number in the next constant.
+/// The number of slots of a new cache. The cache grows up to `SLOTS` slots.
 const FIRST_SLOTS: usize = 1 << 4;
 const SLOTS: usize = 1 << 12;
 /// In bytes. Longer texts are not cached.
@@ -134,9 +134,9 @@ impl CachedCallers {
         }
     }
 
-    /// Returns the hash that selects the slot of a client. `rest` begins with the client's text, and `hash` is the
-    /// hash of the user name. The result combines `hash` with a few bytes of `rest`. These bytes begin where the
-    /// texts of the user's clients first differ.
+    /// Returns the hash that selects the slot of a client. Many clients can have the same user name, so the hash of
+    /// the user name (`hash`) is not enough. The result also covers a few bytes of `rest`, the text of the event from
+    /// the client on. These bytes begin at the first offset where the texts of the user's clients differ.
     fn hash(&self, hash: u64, rest: &[u8]) -> u64 {
         let user = self.users.get(slot_of(hash, &self.users));
         let first_difference = user.and_then(|user| user.first_difference.filter(|_| user.hash == hash));
@@ -147,7 +147,8 @@ impl CachedCallers {
         hasher.finish()
     }
 
-    /// Adds a parsed client. `rest` begins with its text.
+    /// Adds a parsed client to the cache. `hash` is the hash of the user name, and `text` is the client's text.
+    /// `rest` is the text of the event from the client on.
     fn insert(&mut self, hash: u64, rest: &[u8], text: &str, fields: ClientFields) {
         self.grow();
         let slot = slot_of(hash, &self.users);

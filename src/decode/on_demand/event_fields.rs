@@ -12,7 +12,7 @@ use crate::k8s::event::{Annotations, CallerRef, FORBIDDEN, Raw, ResponseStatus};
 
 /// The start of every event in the log backend's format.
 pub(in crate::decode) const START: &[u8] = br#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":""#;
-/// Positions of `Event` and of the API version in that format.
+/// The positions of the values `Event` and `audit.k8s.io/v1` in the log backend's format.
 const KIND: TextSpan = TextSpan { start: 9, end: 14, has_escapes: false };
 const API_VERSION: TextSpan = TextSpan { start: 30, end: 45, has_escapes: false };
 

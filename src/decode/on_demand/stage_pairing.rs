@@ -53,7 +53,8 @@ struct RequestReceived<'b> {
     is_paired: bool,
 }
 
-/// A `RequestReceived` event that was paired. Its other fields equal those of the later event.
+/// A `RequestReceived` event that was paired with a later event. Fields that this struct lacks are equal in both
+/// events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PairedRequestReceived<'b> {
     pub(crate) record: Record<'b>,
@@ -75,7 +76,7 @@ impl<'b> PendingRequestReceived<'b> {
     pub(crate) fn keep(&mut self, record: Record<'b>) -> bool {
         let Some(waiting_event) = RequestReceived::parse(record) else { return false };
         let Ok(index) = u16::try_from(self.waiting.len() + 1) else { return false };
-        // This may overwrite the slot of a waiting event. That event is then parsed alone.
+        // This may overwrite another waiting event in the same slot. The overwritten event is then parsed alone.
         self.slots[slot_of(waiting_event.audit_id())] = index;
         if self.waiting.is_empty() {
             self.waiting.reserve(self.expected);
@@ -187,7 +188,8 @@ mod tests {
     const RESPONSE_TAIL: &str = r#","responseStatus":{"metadata":{},"code":200},"requestReceivedTimestamp":"2026-01-01T00:00:00.000000Z","stageTimestamp":"2026-01-01T00:00:01.000000Z","annotations":{"a":"b"}}"#;
 
     /// Whether a `RequestReceived` event is paired with a later event. If so, this function checks the fields of the
-    /// pair. Only the stage, its timestamp, the response status and the annotations may differ from the later event.
+    /// pair. Only the stage, `stageTimestamp`, the response status and the annotations may differ between the two
+    /// events.
     fn is_paired(waiting_event: &[u8], later_event: &str) -> bool {
         let mut pending = PendingRequestReceived::with_lines(0);
         if !pending.keep(Record { line: 1, offset: 0, bytes: waiting_event, kind: RecordKind::Line }) {
@@ -271,7 +273,7 @@ mod tests {
             cut in prop::option::of((any::<prop::sample::Index>(), 0_usize..40)),
             shift in 0_usize..60,
         ) {
-            // The compared bytes may end inside a field.
+            // Cuts off the end of the request, possibly inside a field.
             let request = &REQUEST[..REQUEST.len() - shift];
             prop_assume!(REQUEST.is_char_boundary(REQUEST.len() - shift));
             let mut waiting_event = format!("{HEAD}RequestReceived{request}{RECEIVED_TAIL}").into_bytes();

@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 use super::{CachedCallers, EventFields};
 use crate::k8s::Event;
 
-/// Parses a text with both. Returns whether the on-demand parser accepted it.
+/// Parses a text with the on-demand parser and with `serde_json`, and compares the results. Returns whether the
+/// on-demand parser accepted the text.
 fn check(text: &str) -> bool {
     check_after(&mut CachedCallers::default(), text)
 }
@@ -18,7 +19,8 @@ fn check_after(recent: &mut CachedCallers, text: &str) -> bool {
     if fields.find_in_server_order(text, recent).is_some() {
         let any_order = EventFields::in_any_order(text).expect("both orders accept the text");
         fields.request_bytes = None;
-        // The client is cached. Its fields in the event are compared below.
+        // If the client is cached, `fields` does not contain its positions, so they cannot be compared here. The
+        // event with this client is compared below.
         if fields.cached_client.take().is_some() {
             fields.client = any_order.client;
         }
@@ -149,11 +151,11 @@ proptest! {
             let agent = json!(agent).to_string();
             let text = EVENT
                 .replace("serviceaccount:a:b", &format!("serviceaccount:a:{user}"))
-                // Gives each text other offsets.
+                // Changes the offsets of the fields after the URI.
                 .replace("limit=500", &"x".repeat(before))
                 .replace("p1", &format!("pod-{pod}"))
                 .replace("JTI=1", &format!("JTI={}", u32::from(pod) * 7919 % 101))
-                // A text with escapes is not cached.
+                // Removes an escape, because a client's text with escapes is not cached.
                 .replace("u\\\"v", "uv")
                 .replace("kubectl/v1.30.0", &agent[1..agent.len() - 1]);
             let cut = |text: &str, from: &str, to: &str| {

@@ -21,7 +21,8 @@ impl Dense {
         Self { base, ..Self::default() }
     }
 
-    /// Adds `count` to the existing count of a number. Returns false if the number is missing or the sum does not fit.
+    /// Adds `count` to the count of a number that already has one. Returns false if the number has no count yet, or
+    /// if the sum does not fit.
     pub(crate) fn add_to_own(&mut self, number: u32, count: u64) -> bool {
         let at = number.wrapping_sub(self.base) as usize;
         if at >= self.numbers() || self.cell(at) == 0 {

@@ -20,7 +20,8 @@ pub(super) struct Pairs {
 }
 
 impl Pairs {
-    /// Adds `count` to the existing count of a number. Returns false if the number is missing or the sum does not fit.
+    /// Adds `count` to the count of a number that already has one. Returns false if the number has no count yet, or
+    /// if the sum does not fit.
     pub(crate) fn add_to_own(&mut self, number: u32, count: u64) -> bool {
         let place = number.checked_sub(self.base).and_then(|distance| self.place(distance).ok());
         let Some(pair) = place.map(|at| &mut self.pairs[at]) else { return false };

@@ -7,7 +7,8 @@ use memchr::memchr_iter;
 use crate::k8s::secrets::{masked, may_hold};
 use crate::render::escape::{escaped, without_marks};
 
-/// Characters that start a new cell or line in a reader whose separator is not the comma.
+/// Some readers start a new cell or line at these characters. For example, the separator of a reader may be `;`, not
+/// the comma.
 const BREAKS: [char; 4] = [';', '\t', '\r', '\n'];
 
 /// Makes a text safe for a CSV cell. A `'` before a possible formula stops a spreadsheet from running it. Control
@@ -40,8 +41,8 @@ pub(super) fn harden(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether a text surely needs no change. This fast check of bytes is true for nearly all cells. Of [`BREAKS`], it
-/// searches only for `;`, because texts with the others fail the check for printable ASCII.
+/// Whether a text surely needs no change. This fast check of bytes is true for nearly all cells. It searches for `;`
+/// only. The other characters of [`BREAKS`] are not printable ASCII, so a text with one of them is not harmless.
 fn is_harmless(text: &str) -> bool {
     let is_printable_ascii = text.bytes().fold(true, |all, byte| all & matches!(byte, b' '..=b'~'));
     let is_begun = |at: usize| text[at..].starts_with(begins_formula);

@@ -85,7 +85,8 @@ pub(super) fn etcd_gets(row: &ShapeRow<'_>) -> u64 {
     if row.is_from_etcd() && row.shape.verb == "get" { row.shape.requests } else { 0 }
 }
 
-/// Returns the total duration of requests read from etcd, in microseconds.
+/// Returns the total duration of the requests for which the server read from etcd, in microseconds. Returns 0 for
+/// long-running requests.
 pub(super) fn etcd_micros(row: &ShapeRow<'_>) -> u64 {
     let counted = row.is_from_etcd() && !row.shape.long_running;
     row.latency().filter(|_| counted).map_or(0, |latency| latency.sum_micros)

@@ -27,8 +27,8 @@ pub(super) struct Link {
     pub(super) url: Option<String>,
 }
 
-/// Returns the description, the reason, the fixes, and at the end the conditions. Conditions have lines of `width`
-/// characters.
+/// Returns the parts of the page in their order, from the message and the reason to the conditions. Breaks the
+/// conditions into lines of at most `width` characters.
 pub(super) fn parts(rule: &Rule, width: usize) -> Vec<PagePart> {
     let cel = |source: &str| PagePart::Code("cel", broken(source, width));
     let mut parts = vec![PagePart::Heading("Message"), PagePart::Prose(coded(&rule.message))];
@@ -116,7 +116,7 @@ fn cases(text: &str) -> Vec<PagePart> {
     parts
 }
 
-/// Formats a text and its placeholders as code.
+/// Formats a template, such as the message of a rule, as one code span. Placeholders stay as they are.
 fn coded(text: &TextTemplate) -> String {
     format!("`{}`", text.source().replace('\n', " "))
 }

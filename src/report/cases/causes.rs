@@ -13,7 +13,8 @@ use crate::rules::hits::HitRef;
 use crate::rules::stats::STATS;
 use crate::rules::value::{Variable, VariableValue};
 
-/// The rules whose messages make the best title of a case. They are about polls, conflicts, and starts.
+/// The rules whose messages make the best title of a case. They are about polling, update conflicts, and workloads
+/// that restart repeatedly.
 const TITLE_RULES: [&str; 4] = [POLLS, "KT315", "KT402", CRASH_LOOP];
 
 /// The rule on writes that each follow a GET.
@@ -22,7 +23,8 @@ const READS_IN_STEP: &str = "KT410";
 const CRASH_LOOP: &str = "KT318";
 /// The rule on requests for discovery documents. A program sends these at each start.
 const DISCOVERY: &str = "KT302";
-/// The rule on LISTs without a WATCH. At a start, a WATCH follows each LIST, so these LISTs are not part of a start.
+/// The rule on repeated LISTs without a WATCH. When a program starts, a WATCH follows each LIST. So the LISTs that
+/// this rule matches are not part of a start.
 const POLLS: &str = "KT307";
 
 /// The findings of one client with one cause, or a finding on a whole program.

@@ -76,6 +76,6 @@ pub struct Member {
     pub(crate) severity: &'static str,
     /// The number of the client's requests that the findings are about.
     pub(crate) requests: u64,
-    /// The load of these requests.
+    /// The load of the requests that `requests` counts.
     pub(crate) load: Load,
 }

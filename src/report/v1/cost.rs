@@ -99,8 +99,8 @@ pub struct Inventory {
     /// The number of namespaces, used to spread objects over namespaces. Null if unknown: then the whole collection
     /// is the upper bound for one namespace.
     pub(crate) namespaces: Option<u64>,
-    /// Resources of the log whose number of objects or size the inventory lacks. Those without a number of objects
-    /// are first, then ordered by requests.
+    /// Resources that clients read, if the inventory lacks their number of objects or their size. Resources without a
+    /// number of objects come first. Within both groups, the resource with the most requests is first.
     pub(crate) lacks: Vec<Lack>,
 }
 

@@ -45,8 +45,8 @@ pub(crate) struct EtcdLog {
     pub(crate) copies: Vec<Copy>,
     /// The counts for each file.
     pub(crate) sources: Vec<EtcdSource>,
-    /// The slow requests by resource and kind. Reads of collections come first. Entries of the same group are ordered
-    /// by the size of their responses, largest first.
+    /// The slow requests by resource and kind. Entries for reads of collections come first, then all other entries.
+    /// Both groups are ordered by the total size of their responses, largest first.
     pub(crate) requests: Vec<EtcdRequests>,
     /// Slow requests of resources beyond the limit. `requests` omits them.
     pub(crate) requests_left_out: u64,
@@ -56,8 +56,8 @@ pub(crate) struct EtcdLog {
     /// Slow reads of collections that kubetoll did not compare with LISTs. They have no timestamp, or 4,096 other
     /// reads were costlier.
     pub(crate) lists_not_compared: u64,
-    /// The longest gap between a slow read and a LIST that still match, in microseconds. Without an overlap they can
-    /// match, because the clocks of etcd and the apiserver may differ.
+    /// The tolerance for different clocks of etcd and the apiserver, in microseconds. A slow read and a LIST also
+    /// match if the gap between them is at most this long.
     pub(crate) slack_micros: u64,
     /// Notes on the log.
     pub(crate) notes: Vec<String>,
@@ -81,8 +81,8 @@ pub(crate) struct EtcdRequests {
     /// The resource with its group, such as `deployments.apps`, from the key. For keys that hold no API resource, a
     /// word of the key (`ranges`, `masterleases`, `health`). Null for a key without such a word.
     pub(crate) resource: Option<String>,
-    /// `list` (a range of keys), `get` (one key), `count`, `keys` and `revision-check` (the apiserver's own),
-    /// `read-transaction`, `write` or `other`.
+    /// `list` (a range of keys), `get` (one key), `read-transaction`, `write` or `other`. Or a request that the
+    /// apiserver sends for its own use: `count`, `keys` or `revision-check`.
     pub(crate) kind: String,
     /// The apiserver sends these requests for its own use, not for a client.
     pub(crate) servers_own: bool,
@@ -104,10 +104,10 @@ pub(crate) struct EtcdRequests {
     pub(crate) first_timestamp: Option<String>,
     /// The end time of the last request.
     pub(crate) last_timestamp: Option<String>,
-    /// The request with the largest response. Among equal responses, the longest.
+    /// The request with the largest response. Among requests with equally large responses, the one that took longest.
     pub(crate) worst: Option<EtcdRequest>,
-    /// The clients whose LISTs of the resource from etcd ran at the same time. Clients of the worst request are
-    /// first, then ordered by the bytes of the reads that their LISTs cover.
+    /// The clients whose LISTs of the resource from etcd match these slow requests in time. Clients of the worst
+    /// request are first. Then the order is by the size of the reads that a client's LISTs cover, largest first.
     pub(crate) clients: Vec<EtcdClient>,
     /// Slow reads that match no known LIST.
     pub(crate) without_client: u64,
@@ -171,17 +171,18 @@ pub(crate) struct EtcdSlow {
     pub(crate) resource: String,
     /// The number of slow reads. A read that matches LISTs of several clients counts for each client.
     pub(crate) reads: u64,
-    /// Reads that began and ended while one LIST ran. Only such a LIST can have waited for the read.
+    /// Reads that began and ended while one LIST of the client ran. Only such a LIST can have waited for the whole
+    /// read.
     pub(crate) covered: u64,
     /// The bytes of the covered reads. A read that LISTs of several clients cover counts for each client.
     pub(crate) covered_bytes: u64,
     /// Reads whose best-matching LISTs are all from this client. A LIST that covers the read matches best, then a
     /// LIST that overlaps it. A LIST that only ran within `slackMicros` of the read comes last.
     pub(crate) alone: u64,
-    /// The number of keys in the largest response to a covered read. If no read is covered, in the largest response
-    /// to any of the reads.
+    /// The number of keys in the response to the worst read. The worst read is the covered read with the largest
+    /// response. If no read is covered, it is the read with the largest response.
     pub(crate) items: u64,
-    /// The size of this largest response.
+    /// The size of the response to the worst read, in bytes.
     pub(crate) bytes: u64,
     /// The duration of the request.
     pub(crate) took_micros: u64,

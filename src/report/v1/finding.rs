@@ -49,8 +49,8 @@ pub struct Finding {
     pub(crate) permission: Option<Permission>,
     /// Other clients that write the objects on which the client got conflicts, if the log shows them.
     pub(crate) rivals: Vec<Rival>,
-    /// Slow reads in etcd's own log that match the client's LISTs of the resource. Null for other findings, and
-    /// without that log.
+    /// Slow reads in etcd's own log that match the LISTs of this finding. Null if none match, if the requests are for
+    /// several resources, or without `--etcd-log`.
     pub(crate) etcd_slow: Option<EtcdSlow>,
     /// The pattern of the requests over time.
     pub(crate) pattern: Option<Box<Pattern>>,
@@ -226,7 +226,7 @@ pub(crate) struct Path {
     pub(crate) explanation: &'static str,
     /// As in `shapes[]`.
     pub(crate) certainty: &'static str,
-    /// The Kubernetes version of the verdict.
+    /// The Kubernetes version for which the verdict was computed.
     pub(crate) kube_version: String,
     /// Slow requests whose measurement by the server agrees with the verdict.
     pub(crate) agree: u64,

@@ -11,7 +11,7 @@ pub struct Load {
     /// took for requests. It excludes long-running requests and, if the log shows it, the wait in queues of API
     /// Priority and Fairness.
     pub(crate) unit: &'static str,
-    /// The amount in this unit.
+    /// The load, in the unit that `unit` names.
     pub(crate) amount: u64,
     /// The share of the load of all clients, from 0 to 1, with six decimals; null if the total load is 0.
     pub(crate) share: Option<f64>,

@@ -37,7 +37,7 @@ pub struct Informers {
     pub relists: Relists,
     /// The largest number of repeated LISTs of one informer.
     pub(crate) most_relists: u64,
-    /// Later pages of the informers' LISTs, of first LISTs and of repeated ones.
+    /// The number of pages after the first one, summed over the first and the repeated LISTs of informers.
     pub(crate) further_pages: u64,
     /// Starts at which an instance sent the same LIST twice within a minute, both times without pagination.
     pub starts_twice: u64,
@@ -113,12 +113,12 @@ pub struct Herd {
     pub(crate) requests: u64,
     /// The objects that etcd reads for all these LISTs, by the inventory; null if unknown.
     pub(crate) etcd_objects: Option<u64>,
-    /// The size of these objects.
+    /// The size in bytes of the objects that `etcdObjects` or `receivedObjects` counts.
     pub(crate) etcd_bytes: Option<u64>,
     /// An upper bound of the objects that all instances together receive; null if unknown. If `receivedIsMean` is
     /// true, an estimate.
     pub(crate) received_objects: Option<u64>,
-    /// The size of these objects.
+    /// The size in bytes of the objects that `etcdObjects` or `receivedObjects` counts.
     pub(crate) received_bytes: Option<u64>,
     /// `receivedObjects` uses the mean over nodes or namespaces.
     pub(crate) received_is_mean: bool,

@@ -37,8 +37,8 @@ pub struct Items {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TraceGroup {
-    /// The traced operation, such as `List`, `Create` or `SerializeObject`. A trace of `SerializeObject` is on a part
-    /// of a request, and another trace may be on the whole request. `(other operations)` is the sum of the groups
+    /// The traced operation, such as `List`, `Create` or `SerializeObject`. A `SerializeObject` trace covers only a
+    /// part of a request. Another trace may cover the whole request. `(other operations)` is the sum of the groups
     /// beyond the limit.
     pub(crate) operation: String,
     /// The resource with its group, such as `deployments.apps`. For a path without a resource, the class of the path,

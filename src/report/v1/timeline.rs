@@ -17,10 +17,10 @@ pub struct Timeline {
     /// Requests without a timestamp. Together with all points, they are all requests of the client for the resource.
     pub without_time: u64,
     /// One point for each window in which a request began, ascending: `[minute, requests, etcdReads]`. `minute` is
-    /// the start of the window in RFC 3339, such as `2026-11-20T20:36:00Z`. It is a multiple of the width since 1970.
-    /// `requests` counts all verbs. A long-running request counts only in the window in which it began. `etcdReads`
-    /// counts the LISTs and GETs that `etcdLists` and `etcdGets` count: those read from etcd, with any result. This
-    /// includes requests with the verdict `depends` that were likely read from etcd.
+    /// the start of the window in RFC 3339, such as `2026-11-20T20:36:00Z`. Each window starts at a multiple of its
+    /// width, counted from 1970. `requests` counts all verbs. A long-running request counts only in the window in
+    /// which it began. `etcdReads` counts the LISTs and GETs that `etcdLists` and `etcdGets` count: those read from
+    /// etcd, with any result. This includes requests with the verdict `depends` that were likely read from etcd.
     #[schemars(with = "Vec<(String, u64, u64)>")]
     pub points: Points,
 }

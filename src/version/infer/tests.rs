@@ -177,8 +177,9 @@ fn unconfirmed_user_agents_decide_only_among_few_minors() {
     );
 }
 
-/// The result for a log of two servers with their claims and responses. `at` returns the receive time in seconds, for
-/// a step and a minor version.
+/// The result for a log of two servers, 1.30.14 and 1.34.2. In each of 200 steps, both show evidence of their
+/// version. `at` returns the receive time in seconds, for a step and a minor version. `source` returns the source for
+/// a minor version. With `with_loopback`, both servers also state their version.
 fn two_servers(at: impl Fn(i64, u16) -> i64, source: impl Fn(u16) -> u32, with_loopback: bool) -> Inferred {
     inferred_from(|evidence| {
         for step in 0..200 {

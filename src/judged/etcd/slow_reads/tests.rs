@@ -41,8 +41,11 @@ fn matched<'a>(
     match_to_lists(ranges, lists).0
 }
 
-/// For each client and resource, four numbers: all reads, covered reads, reads of this client alone, and bytes of the
-/// worst read.
+/// For each client and resource, four numbers:
+/// - its slow reads
+/// - the covered reads
+/// - the reads whose best matching LISTs are all from this client
+/// - the bytes of the worst read
 fn counts(matched: &MatchedSlowReads) -> Vec<(usize, &str, [u64; 4])> {
     let clients = matched.clients.iter();
     clients
