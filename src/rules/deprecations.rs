@@ -16,7 +16,7 @@ pub(super) const DEPRECATIONS: &[Variable<GroupGetter>] = &[
     Variable {
         name: "deprecated",
         kind: Int,
-        doc: "Requests to an API version that the server calls deprecated.",
+        doc: "Requests to an API version that the server marks as deprecated.",
         get: |group| VariableValue::count(of_rows(group).map(|(deprecated, _)| deprecated.requests).sum()),
     },
     Variable {

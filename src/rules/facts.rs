@@ -275,7 +275,7 @@ pub const REQUEST: &[Variable<RowGetter>] = &[
     Variable {
         name: "pageSize",
         kind: Int,
-        doc: "The requested limit. A size that few clients use is rounded up to the next usual one. 0 without a limit.",
+        doc: "The requested limit. A size that few clients use is rounded up to the next usual size. 0 without a limit.",
         get: |row| {
             VariableValue::Int(match row.request().map(|request| request.options.limit) {
                 Some(Limit::Page(PageSize::Exactly(size) | PageSize::UpTo(size))) => i64::from(size),
@@ -391,7 +391,7 @@ pub const REQUEST: &[Variable<RowGetter>] = &[
     Variable {
         name: "misspelled",
         kind: Texts,
-        doc: "List options that the client probably meant by misspelled parameters, which the server ignores.",
+        doc: "The list options that the client probably meant, if it misspelled parameters. The server ignores misspelled parameters.",
         get: |row| VariableValue::Texts(row.key.misspelled.iter().map(|key| key.as_str().into()).collect()),
     },
     Variable {

@@ -160,7 +160,12 @@ impl InputFacts {
 }
 
 pub(crate) const INPUT: &[Variable<InputGetter>] = &[
-    Variable { name: "events", kind: Int, doc: "Events.", get: |input| VariableValue::count(input.events) },
+    Variable {
+        name: "events",
+        kind: Int,
+        doc: "Audit events.",
+        get: |input| VariableValue::count(input.events),
+    },
     Variable {
         name: "requests",
         kind: Int,
@@ -267,7 +272,7 @@ pub(crate) const INPUT: &[Variable<InputGetter>] = &[
     Variable {
         name: "filtered",
         kind: Int,
-        doc: "Events that a filter removed.",
+        doc: "Audit events that a filter removed.",
         get: |input| VariableValue::count(input.filtered),
     },
     Variable {

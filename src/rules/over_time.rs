@@ -106,7 +106,7 @@ pub(super) const COUNTS: &[Variable<GroupGetter>] = counts! {
         |pattern| pattern.polling.most_targets;
     "mostPolls", "The most polls of one collection or object by one instance.",
         |pattern| pattern.polling.busiest.first().map_or(0, |busiest| busiest.reads);
-    "herds", "The number of herds. In a herd, ten instances or more send the same LIST within seconds. These are at least four times as many as in a normal second.",
+    "herds", "The number of herds. In a herd, ten instances or more send the same LIST within seconds. These are at least four times as many instances as in a normal second.",
         |pattern| pattern.herds.count;
     "herdRequests", "LISTs of all herds.",
         |pattern| pattern.herds.requests;
@@ -150,7 +150,7 @@ pub(super) const COUNTS: &[Variable<GroupGetter>] = counts! {
         |pattern| pattern.restarts.most_starts;
     "mostUnendedStarts", "The same as `mostStarts`, but assumes that WATCHes without an end in the log ended before the next start.",
         |pattern| pattern.restarts.most_unended_starts;
-    "startInformers", "The most informers that one of these starts begins.",
+    "startInformers", "The most informers in one of these starts.",
         |pattern| pattern.restarts.informers;
     "restartedInstances", "Instances that started three times or more within 60 minutes.",
         |pattern| pattern.restarts.instances;

@@ -58,7 +58,7 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
     Variable {
         name: "events",
         kind: Int,
-        doc: "Events.",
+        doc: "Audit events.",
         get: |group| VariableValue::count(group.sum(|row| row.events)),
     },
     Variable {
@@ -119,7 +119,7 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
     Variable {
         name: "busiestTarget",
         kind: Int,
-        doc: "Requests for the target that has the most requests. Above 64 targets, this is an estimate. It finds a target only if the target has far more requests than others.",
+        doc: "Requests for the target that has the most requests. Above 64 targets, this is an estimate. The estimate finds a target only if the target has far more requests than others.",
         get: |group| VariableValue::count(group.targets().busiest()),
     },
     Variable {
@@ -283,7 +283,7 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
     Variable {
         name: "receivedBytes",
         kind: Int,
-        doc: "The most bytes that the client can have received, by the inventory: the size of the stored objects. 0 if unknown.",
+        doc: "Upper bound of the bytes that the client received, by the inventory: the size of the stored objects. 0 if unknown.",
         get: |group| VariableValue::count(group.cost().received.bytes),
     },
     Variable {
@@ -300,7 +300,7 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
     Variable {
         name: "seats",
         kind: Int,
-        doc: "The most seats of one request, as API Priority and Fairness of this version estimates it from the inventory; 0 if unknown.",
+        doc: "The most seats of one request, as API Priority and Fairness of this version estimates them from the inventory; 0 if unknown.",
         get: |group| VariableValue::count(group.cost().max_seats),
     },
     Variable {
@@ -312,7 +312,7 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
     Variable {
         name: "contradict",
         kind: Int,
-        doc: "Slow reads whose latency annotations contradict the verdict, and served requests that the server should reject by the verdict.",
+        doc: "Slow reads whose latency annotations contradict the verdict, and requests that the server served although the verdict says that it rejects them.",
         get: |group| VariableValue::count(group.rows.iter().map(|facts| facts.agreement.contradict).sum()),
     },
     Variable {

@@ -88,13 +88,15 @@ fn grouped(rule: &Rule) -> String {
         None => String::new(),
     };
     let words: Vec<&str> = rule.group_by.words().filter(|word| *word != "program").collect();
-    let sums = if rule.group_by.program { ", and for all clients of a program together" } else { "" };
+    let keys = match words.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => words.join(""),
+    };
+    let sums = if rule.group_by.program { ". It also judges all clients of a program together" } else { "" };
     let together = match (words.as_slice(), &rule.matches) {
         (["input"], _) => "It judges the whole input.".to_owned(),
-        (words, None) => format!("It judges all requests, for each {}{sums}.", words.join(" and ")),
-        (words, Some(_)) => {
-            format!("It judges the requests that match, for each {}{sums}.", words.join(" and "))
-        }
+        (_, None) => format!("It judges all requests, separately for each {keys}{sums}."),
+        (_, Some(_)) => format!("It judges the requests that match, separately for each {keys}{sums}."),
     };
     family + &together
 }
