@@ -117,7 +117,7 @@ impl FileKind {
         if text.chars().filter(|c| *c == '\u{fffd}').count() > start.len() / 16 {
             return Some(Self::Binary);
         }
-        Some(of_text(&text))
+        Some(text_kind(&text))
     }
 
     /// Whether kubetoll skips such files, because they contain no readable line.
@@ -227,7 +227,7 @@ fn is_utf16(start: &[u8]) -> bool {
     half >= 8 && even.max(odd) > half * 9 / 10 && even.min(odd) < half / 10
 }
 
-fn of_text(text: &str) -> FileKind {
+fn text_kind(text: &str) -> FileKind {
     let begin = text.trim_start_matches('\u{feff}').trim_start();
     if begin.starts_with(['{', '[']) {
         return FileKind::Json;

@@ -81,7 +81,7 @@ fn listed(exemplar: &Exemplar) -> Option<ListInterval> {
         to: from.saturating_add_unsigned(exemplar.micros?),
         namespace: target.map_or(0, |target| {
             namespace_hash(&namespace::effective(
-                namespace::of_path(&target.path),
+                namespace::namespace_in_path(&target.path),
                 &target.options.field_selector,
             ))
         }),

@@ -58,7 +58,7 @@ impl ShapeKey {
 
     /// The key of a request on a server. If `received_only`, the response is unknown.
     #[must_use]
-    pub(crate) fn of_request(
+    pub(crate) fn from_request(
         server: &Server,
         shape: &RequestShape<CompactString>,
         status_class: StatusClass,

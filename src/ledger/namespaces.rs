@@ -55,7 +55,7 @@ impl Namespaces {
             return;
         }
         if scope == Scope::Object {
-            let pair = (of_resource(group, resource), spec.namespace_hash);
+            let pair = (resource_hash(group, resource), spec.namespace_hash);
             self.objects.entry(&pair, 0, || pair).insert(target);
         } else if matches!(shape.verb, Verb::List | Verb::Watch | Verb::DeleteCollection) {
             let namespace = Namespace(spec.namespace_hash);
@@ -66,7 +66,7 @@ impl Namespaces {
     #[must_use]
     pub(crate) fn into_weights(self) -> NamespaceWeights {
         let mut weights = NamespaceWeights::default();
-        let leases = of_resource(LEASES.0, LEASES.1);
+        let leases = resource_hash(LEASES.0, LEASES.1);
         for ((resource, namespace), names) in self.objects.into_parts().0 {
             weights.by_resource.entry(resource).or_default().add(namespace, names.distinct());
             if resource != leases {
@@ -86,7 +86,7 @@ impl Merge for Namespaces {
     }
 }
 
-fn of_resource(group: &str, resource: &str) -> u64 {
+fn resource_hash(group: &str, resource: &str) -> u64 {
     stable_hash(&(group, resource))
 }
 
@@ -203,7 +203,7 @@ impl NamespaceWeights {
         targets: &Targets,
     ) -> Option<NamespacePart> {
         let Target::Resource { group, resource, .. } = &shape.target else { return None };
-        let own = self.by_resource.get(&of_resource(group.as_ref(), resource.as_ref()));
+        let own = self.by_resource.get(&resource_hash(group.as_ref(), resource.as_ref()));
         let weights = own.unwrap_or(&self.of_all);
         if weights.sum == 0 {
             return None;

@@ -106,16 +106,16 @@ impl Patterns {
         for kind in [&mut lists, &mut watches, &mut objects] {
             kind.retain(|history| has_patterns(history.client));
         }
-        let (running, nodes) = running::of_clients([&lists, &watches, &objects]);
+        let (running, nodes) = running::running_by_product([&lists, &watches, &objects]);
         let mut intervals = wanted.map_or_else(Vec::new, |wanted| list_intervals(&mut lists, wanted));
         intervals.sort_unstable();
         let mut collections = InstanceRecords::joined(lists, watches, &histories.watches);
         let mut objects: Vec<InstanceRecords> = objects.into_iter().map(InstanceRecords::new).collect();
         // The instances of one product of a client are adjacent.
-        let of_clients = collections.chunk_by_mut(same_client).chain(objects.chunk_by_mut(same_client));
-        let of_clients: Vec<&mut [InstanceRecords]> = of_clients.collect();
+        let by_client = collections.chunk_by_mut(same_client).chain(objects.chunk_by_mut(same_client));
+        let by_client: Vec<&mut [InstanceRecords]> = by_client.collect();
         let parts: Vec<((u64, u64), ShapePatterns)> =
-            of_clients.into_par_iter().map(|instances| client_patterns(instances, log_end)).collect();
+            by_client.into_par_iter().map(|instances| client_patterns(instances, log_end)).collect();
         let mut clients: HashMap<u64, ClientPatterns, FxBuildHasher> = HashMap::default();
         for ((client, product), rows) in parts {
             let own = clients.entry(client).or_default();

@@ -52,7 +52,7 @@ pub(super) type Nodes = HashMap<u64, Vec<CompactString>, FxBuildHasher>;
 
 /// Finds whether the instances of each client and product run forever or end. Also finds which instances are nodes.
 /// `kinds` are the histories of LIST, WATCH and GET.
-pub(super) fn of_clients(
+pub(super) fn running_by_product(
     kinds: [&[InstanceHistory]; 3],
 ) -> (HashMap<(u64, u64), Running, FxBuildHasher>, Nodes) {
     let mut observed: Vec<ObservedInstance<'_>> =
@@ -191,7 +191,7 @@ mod tests {
         // The requests of another client define the log's start and end.
         let mut all = histories;
         all.push(InstanceHistory { client: 2, ..history(InstanceKind::Node, "n", &[0, LOG]) });
-        of_clients([&all, &[], &[]]).0[&(1, 1)]
+        running_by_product([&all, &[], &[]]).0[&(1, 1)]
     }
 
     #[test]

@@ -88,7 +88,7 @@ impl CaseFilter {
             self.cases.iter().filter_map(|case| case.shapes.get(&client)).collect();
         let has = |shape: &RequestShape<CompactString>| {
             let server = &self.servers[usize::from(request.version_index)];
-            let key = ShapeKey::of_request(server, shape, request.status_class, self.received_only);
+            let key = ShapeKey::from_request(server, shape, request.status_class, self.received_only);
             shapes.iter().any(|shapes| shapes.contains(&key))
         };
         let shape = request.spec.shape;

@@ -106,8 +106,8 @@ impl Fingerprints {
     /// any encoding. `request` is the request of the event.
     #[must_use]
     pub(crate) fn event(&self, event: &Event<'_>, request: &Request<'_>) -> u64 {
-        let of_request = self.request(event, request);
-        self.of_stage(of_request, |hash| add_end(hash, event))
+        let request_hash = self.request(event, request);
+        self.stage_hash(request_hash, |hash| add_end(hash, event))
     }
 
     /// The hashes of an event and of the RequestReceived event of the same request. `logged_at` is the timestamp of the
@@ -119,10 +119,10 @@ impl Fingerprints {
         request: &Request<'_>,
         logged_at: &[u8],
     ) -> [u64; 2] {
-        let of_request = self.request(event, request);
+        let request_hash = self.request(event, request);
         [
-            self.of_stage(of_request, |hash| add_end(hash, event)),
-            self.of_stage(of_request, |hash| add_stage(hash, "RequestReceived", logged_at)),
+            self.stage_hash(request_hash, |hash| add_end(hash, event)),
+            self.stage_hash(request_hash, |hash| add_stage(hash, "RequestReceived", logged_at)),
         ]
     }
 
@@ -130,17 +130,17 @@ impl Fingerprints {
     /// time, so repeated events have equal hashes.
     #[must_use]
     pub(crate) fn start(&self, event: &Event<'_>, request: &Request<'_>) -> u64 {
-        self.of_stage(self.request(event, request), |hash| hash.write_u16(request.status.unwrap_or(0)))
+        self.stage_hash(self.request(event, request), |hash| hash.write_u16(request.status.unwrap_or(0)))
     }
 
-    /// The hash of one event: `of_request` (the hash of its request), combined with the fields that `add` adds.
-    fn of_stage(
+    /// Combines the hash of a request with the fields of one event, which `add` adds.
+    fn stage_hash(
         &self,
-        of_request: u64,
+        request_hash: u64,
         add: impl FnOnce(&mut <DefaultHashBuilder as BuildHasher>::Hasher),
     ) -> u64 {
         let mut hash = self.0.build_hasher();
-        hash.write_u64(of_request);
+        hash.write_u64(request_hash);
         add(&mut hash);
         hash.finish()
     }

@@ -20,7 +20,7 @@ pub(crate) fn namespace_hash(name: &str) -> u32 {
 
 /// The namespace in a path; empty if there is none.
 #[must_use]
-pub(crate) fn of_path(path: &str) -> &str {
+pub(crate) fn namespace_in_path(path: &str) -> &str {
     let path = path.trim_matches('/');
     let skipped = if path.starts_with("apis/") { 3 } else { 2 };
     let mut rest = split(path, b'/').skip(skipped).skip_while(|part| matches!(*part, "watch" | "proxy"));
@@ -56,7 +56,7 @@ mod tests {
         ] {
             let parsed = ParsedTarget::parse(target).expect("a target");
             assert_eq!(
-                effective(of_path(&parsed.path), &parsed.options.field_selector),
+                effective(namespace_in_path(&parsed.path), &parsed.options.field_selector),
                 namespace,
                 "{target}"
             );

@@ -187,7 +187,7 @@ impl<'a> RowGroup<'a> {
 
     /// Creates a group of rows of several clients, each with the index of its client.
     #[must_use]
-    pub(crate) fn of_program(
+    pub(crate) fn from_program(
         rows: &[(&'a RowFacts<'a>, usize)],
         program: &'a Program,
         totals: &'a ClientTotals<'a>,

@@ -317,7 +317,7 @@ impl<'r> RuleRun<'r, '_> {
                 continue;
             }
             let program = &all.programs.all[of_group[0].0 as usize];
-            let group = RowGroup::of_program(&own, program, &all.totals);
+            let group = RowGroup::from_program(&own, program, &all.totals);
             let Some(severity) = self.level(&group, levels) else { continue };
             let severity = self.rule.fixed_severity.unwrap_or(severity);
             let of_members = own.iter().filter_map(|(facts, _)| alone.get(&std::ptr::from_ref(*facts))).max();

@@ -136,7 +136,7 @@ impl<'r> ResultTable<'r> {
         (!is_large).then(|| Self { by, results: vec![CachedResult::NotYet; size] })
     }
 
-    fn of_row(&mut self, ids: &RowIds) -> &mut CachedResult {
+    fn result_of(&mut self, ids: &RowIds) -> &mut CachedResult {
         let at = match &self.by {
             TableKey::Ids(by) => by.number(ids),
             TableKey::Columns(columns) => {
@@ -159,7 +159,7 @@ impl<'r> CachedConjunct<'r> {
         run: &mut impl FnMut(&Conjunct, &[VariableValue<'_>]) -> EvalResult,
     ) -> EvalResult {
         let ids = &rows.ids[row as usize];
-        let Some(cached) = self.table.as_mut().map(|table| *table.of_row(ids)) else {
+        let Some(cached) = self.table.as_mut().map(|table| *table.result_of(ids)) else {
             return self.evaluate(&rows.facts[row as usize], run);
         };
         if cached != CachedResult::NotYet {
@@ -167,7 +167,7 @@ impl<'r> CachedConjunct<'r> {
         }
         let result = self.evaluate(&rows.facts[row as usize], run);
         if let (Some(table), Ok(holds)) = (&mut self.table, &result) {
-            *table.of_row(ids) = if *holds { CachedResult::Yes } else { CachedResult::No };
+            *table.result_of(ids) = if *holds { CachedResult::Yes } else { CachedResult::No };
         }
         result
     }

@@ -88,7 +88,7 @@ impl<'a> Rows<'a> {
         let columns = columns.into_iter().collect();
         let mut groupings: Vec<RuleGroupBy> = Vec::new();
         for rule in rules.iter().filter(|rule| !rule.group_by.input) {
-            let by = of_clients(rule.group_by);
+            let by = without_programs(rule.group_by);
             if !groupings.contains(&by) {
                 groupings.push(by);
             }
@@ -100,7 +100,7 @@ impl<'a> Rows<'a> {
 
     /// Returns the rows grouped by a rule's `groupBy`.
     pub(super) fn order(&self, by: RuleGroupBy) -> &GroupedRows {
-        let by = of_clients(by);
+        let by = without_programs(by);
         let order = self.orders.iter().find(|(grouping, _)| *grouping == by);
         &order.expect("each rule has its order").1
     }
@@ -112,7 +112,7 @@ impl<'a> Rows<'a> {
 }
 
 /// Returns `groupBy` without `program`, which is a separate step.
-fn of_clients(by: RuleGroupBy) -> RuleGroupBy {
+fn without_programs(by: RuleGroupBy) -> RuleGroupBy {
     RuleGroupBy { program: false, ..by }
 }
 

@@ -89,7 +89,7 @@ pub(crate) fn open(text: &str) -> Option<Content<'_>> {
             ..Caller::default()
         }),
         object: Some(Box::new(if payload.resource_name.is_empty() {
-            of_method(&payload.method_name)
+            object_ref_of_method(&payload.method_name)
         } else {
             object(&payload.resource_name)
         })),
@@ -122,7 +122,7 @@ fn object(name: &str) -> ObjectRef<'static> {
 
 /// Parses the resource from a method such as `io.k8s.apps.v1.deployments.scale.update`, for entries without a
 /// resource name.
-fn of_method(name: &str) -> ObjectRef<'static> {
+fn object_ref_of_method(name: &str) -> ObjectRef<'static> {
     let parts: Vec<&str> = name.split('.').collect();
     let is_version = |part: &str| {
         part.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
@@ -183,7 +183,7 @@ mod tests {
             ("io.k8s.get", ["", "", "", ""]),
             ("io.k8s.core.v1", ["", "", "", ""]),
         ] {
-            assert_eq!(named(&of_method(method)), want, "{method}");
+            assert_eq!(named(&object_ref_of_method(method)), want, "{method}");
         }
     }
 
