@@ -114,7 +114,7 @@ fn no_body_is_logged_and_only_request_received_is_omitted() {
 }
 
 #[test]
-fn each_rule_says_why() {
+fn each_policy_rule_has_a_comment() {
     let text = printed();
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     for (above, line) in lines.iter().zip(&lines[1..]) {
@@ -206,7 +206,7 @@ fn policies_that_kube_apiserver_rejects_are_rejected() {
 
 /// Cases that upstream's source decides.
 #[test]
-fn the_first_rule_that_matches_decides() {
+fn first_matching_policy_rule_sets_the_level() {
     let decided = |rule: &str, request: &Request| {
         let yaml = format!(
             "{{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{{level: Request, {rule}}}, {{level: Metadata}}]}}"

@@ -58,7 +58,7 @@ fn count(value: &Value) -> usize {
 }
 
 #[test]
-fn refused_requests_leave_all_places_to_shapes_with_requests() {
+fn refused_requests_evict_no_served_request_shape() {
     let resource = |kind: &str, number: usize| format!("/apis/example.com/v1/{kind}{number}");
     let (served, refused) = (SHAPES / 2, SHAPES / 2);
     let served_requests = (0..served).map(|number| request(number, &resource("served", number), 200));
@@ -92,7 +92,7 @@ fn a_request_that_did_not_end_is_counted_as_unfinished() {
 }
 
 #[test]
-fn the_received_event_of_an_impersonated_request_is_its_own() {
+fn impersonated_request_is_paired_with_its_request_received_event() {
     let mut events = Vec::new();
     for number in 0..3 {
         let [received, mut ended] = request(number, "/api/v1/pods", 200);

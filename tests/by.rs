@@ -33,7 +33,7 @@ fn counted(dir: &Dir, args: &[&str]) -> (BTreeMap<String, u64>, u64) {
 }
 
 #[test]
-fn counts_are_those_of_the_events_that_ended_and_of_open_watches() {
+fn counts_cover_completed_requests_and_open_watches() {
     let dir = Dir::with(&[]);
     let mut log = String::new();
     GzDecoder::new(fs::File::open(TRAFFIC).expect("the traffic")).read_to_string(&mut log).expect("gzip");
@@ -144,7 +144,7 @@ fn filters_top_and_formats_are_honored_and_values_are_escaped() {
 }
 
 #[test]
-fn clients_have_their_names_of_the_page() {
+fn counted_clients_have_the_names_of_the_page() {
     let users =
         ["system:serviceaccount:ops:hot", "system:node:a", "system:node:b", "jane", "system:kube-scheduler"];
     let log: String = (0..).zip(users).map(|(id, user)| event(id, user, "a", 200)).collect();
@@ -193,7 +193,7 @@ fn count_rejects_formats_that_it_cannot_print() {
 }
 
 #[test]
-fn the_ending_of_the_output_is_its_format() {
+fn file_extension_sets_the_output_format() {
     let dir = Dir::with(&[("audit.log", event(1, "bob", "a", 200).as_bytes())]);
     for (args, path, start) in [
         (&[][..], "out.json", "{"),
@@ -220,7 +220,7 @@ fn the_ending_of_the_output_is_its_format() {
 }
 
 #[test]
-fn names_match_in_capitals_and_as_kubectl_takes_them() {
+fn names_match_in_any_case_and_as_in_kubectl() {
     let dir = Dir::with(&[("audit.log", event(1, "bob", "a", 200).as_bytes())]);
     let all = dir.run_with(&["scan", "--no-progress", "audit.log", "--by", "resource"], b"").1;
     assert!(all.contains("pods"), "{all}");

@@ -250,7 +250,7 @@ fn many(count: u32, user: impl Fn(u32) -> String, agent: &'static str, uri: &str
 }
 
 #[test]
-fn the_sum_of_a_program_is_found_where_no_member_is() {
+fn program_has_a_finding_although_no_member_has_one() {
     let users = |number| format!("system:serviceaccount:team-{number}:lister");
     let few = report(&many(1, users, "lister/v1", "/api/v1/pods"));
     assert!(of_clients(&few).is_empty(), "{:?}", few["cases"]);
@@ -472,7 +472,7 @@ fn requests_in_a_namespace_get_no_advice_to_name_one() {
 }
 
 #[test]
-fn one_rule_on_whole_clients_of_one_program_is_one_case() {
+fn client_rule_on_clients_of_one_program_is_one_case() {
     let all: Vec<Repeated> = (0..20)
         .map(|number| Repeated {
             verb: "watch",
@@ -676,7 +676,7 @@ fn different_programs_are_not_one_case() {
 }
 
 #[test]
-fn a_rule_on_a_whole_client_joins_nothing() {
+fn client_rule_does_not_join_cases() {
     let agents = ["one/1", "two/1", "three/1", "four/1", "five/1", "six/1"];
     let resources = ["pods", "services", "secrets", "configmaps", "nodes", "endpoints"];
     let all: Vec<Repeated> = agents

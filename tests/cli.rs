@@ -104,7 +104,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn what_cannot_be_read_is_said_and_exits_with_2() {
+fn invalid_inputs_are_errors_with_exit_status_2() {
     let dir = Dir::with(&[
         ("notes.txt", b"dear diary\n"),
         ("empty.log", b""),
@@ -143,7 +143,7 @@ fn what_cannot_be_read_is_said_and_exits_with_2() {
 }
 
 #[test]
-fn a_file_without_events_does_not_cost_the_report_of_the_others() {
+fn file_without_events_keeps_the_report_of_other_files() {
     let dir = Dir::with(&[("notes.txt", b"dear diary\n"), ("ok.log", EVENT.line().as_bytes())]);
     let (code, out, err) = dir.run(&["scan", "ok.log", "notes.txt"]);
     assert_eq!(code, Some(2));
@@ -181,7 +181,7 @@ fn compression_is_detected_by_content_and_damage_is_counted() {
 }
 
 #[test]
-fn the_version_is_given_or_stated_or_assumed() {
+fn server_version_comes_from_a_flag_the_log_or_a_default() {
     let stated = |version: &str, second| {
         let agent = format!("kube-apiserver/{version} (linux/amd64) kubernetes/abcdef0");
         Event { user: "system:apiserver", agent: &agent, verb: "get", uri: "/readyz", second, ..EVENT }.line()
@@ -243,7 +243,7 @@ fn long_running_requests_of_any_group_count_once_and_cost_nothing() {
 }
 
 #[test]
-fn resources_beyond_the_bound_get_the_verdict_that_the_configuration_demands() {
+fn resources_above_the_limit_get_the_configured_verdict() {
     use std::fmt::Write as _;
     let (mut log, mut policy) = (String::new(), String::from("aggregated: ["));
     for n in 0..1_500 {
@@ -272,7 +272,7 @@ fn resources_beyond_the_bound_get_the_verdict_that_the_configuration_demands() {
 }
 
 #[test]
-fn a_rotated_log_of_an_upgrade_is_judged_as_the_whole_one_is() {
+fn rotated_log_of_an_upgrade_is_judged_like_one_file() {
     let stated = |version: &str, second| {
         let agent = format!("kube-apiserver/{version} (linux/amd64) kubernetes/abcdef0");
         Event { user: "system:apiserver", agent: &agent, verb: "get", uri: "/readyz", second, ..EVENT }.line()
@@ -375,7 +375,7 @@ fn stdin_lines_are_classified_before_the_next_line_arrives() {
 }
 
 #[test]
-fn one_request_is_one_request() {
+fn events_of_one_request_count_once() {
     let watch = |id, stage| {
         Event { id, stage, verb: "watch", uri: "/api/v1/pods?watch=1&resourceVersion=5", ..EVENT }.line()
     };
@@ -498,7 +498,7 @@ fn fail_on_decides_the_exit_status() {
 }
 
 #[test]
-fn output_is_written_whole_or_not_at_all() {
+fn output_file_is_complete_or_absent() {
     let dir = Dir::with(&[("audit.log", EVENT.line().as_bytes()), ("text.log", b"no\n")]);
     let (code, out, _) = dir.run(&[
         "scan",

@@ -95,7 +95,7 @@ fn invalid_arguments_are_errors() {
 }
 
 #[test]
-fn copies_of_a_recording_differ_in_ids_and_times_and_in_nothing_else() {
+fn amplified_recordings_differ_only_in_ids_and_times() {
     let line = |id, stage, at| {
         format!(
             r#"{{"auditID":"{id}","stage":"{stage}","requestURI":"/\"auditID\":\"","requestReceivedTimestamp":"2026-11-20T20:35:54.654431Z","stageTimestamp":"2026-11-20T20:35:{at}Z"}}"#

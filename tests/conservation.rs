@@ -148,7 +148,7 @@ fn cases(cases: u32) -> ProptestConfig {
 }
 
 #[test]
-fn every_sample_adds_up_as_it_is() {
+fn counts_of_each_sample_add_up_plain_and_compressed() {
     for (number, sample) in samples().into_iter().enumerate() {
         let packed = scan(&[gzip(&sample)], 3);
         let plain = scan(&[sample], 1);

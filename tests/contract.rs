@@ -18,7 +18,7 @@ fn classify(args: &[&str], input: &str) -> String {
 }
 
 #[test]
-fn each_line_has_its_answer_in_its_place() {
+fn classify_prints_one_result_for_each_line_in_order() {
     let input = [
         r#"{"method":"GET","uri":"/api/v1/pods?limit=500\u0026resourceVersion=0","kubeVersion":"1.34.2","etcdVersion":"3.6.5","featureGates":{"WatchList":false}}"#,
         r#"{"method":"get","uri":"/api/v1/namespaces/n/pods?limit=500","kubeVersion":"v1.30.14-eks-1"}"#,
@@ -41,7 +41,7 @@ fn each_line_has_its_answer_in_its_place() {
 }
 
 #[test]
-fn flags_are_what_a_line_falls_back_to() {
+fn classify_flags_are_defaults_of_each_line() {
     let flags = [
         "--kube-version=1.33.1",
         "--etcd-version=3.5.21",

@@ -108,7 +108,7 @@ fn an_agent_per_node_makes_etcd_read_all_pods_for_its_own() {
 }
 
 #[test]
-fn all_nodes_at_once_are_a_herd_with_its_sum() {
+fn simultaneous_lists_of_all_nodes_are_a_herd_with_total_cost() {
     let report = report(&agents(4_000, ""), INVENTORY, "1.24.3");
     let findings = report["findings"].as_array().expect("findings");
     let herd = findings.iter().find(|finding| finding["rule"]["name"] == "node-herd").expect("a herd");
@@ -131,7 +131,7 @@ fn with_resource_version_0_etcd_reads_nothing() {
 }
 
 #[test]
-fn seats_are_those_of_the_version() {
+fn seats_depend_on_the_server_version() {
     for (version, seats) in [("1.22.0", 1), ("1.24.3", 10), ("1.30.4", 10), ("1.36.2", 10)] {
         let report = report(&agents(1, ""), INVENTORY, version);
         assert_eq!(report["clients"][0]["shapes"][0]["cost"]["perRequest"]["seats"], seats, "{version}");
@@ -175,7 +175,7 @@ fn clients_are_ranked_by_cost_and_missing_resources_are_listed() {
 }
 
 #[test]
-fn without_an_inventory_each_number_has_another_basis() {
+fn cost_without_an_inventory_states_its_basis() {
     let log = log(&[
         ("a", "/api/v1/pods?limit=500", 200),
         ("a", "/api/v1/pods?limit=500", 200),
@@ -254,7 +254,7 @@ fn inventory_without_sizes_gives_objects_and_no_lower_bound() {
 }
 
 #[test]
-fn files_add_to_each_other() {
+fn inventory_files_complement_each_other() {
     let dir = Dir::with(&[
         ("audit.log", agents(1, "").as_bytes()),
         ("metrics", b"apiserver_storage_objects{resource=\"pods\"} 500\n"),

@@ -64,7 +64,7 @@ fn repeated(count: usize, user: &'static str, uri: &'static str) -> impl Iterato
 }
 
 #[test]
-fn a_missing_size_makes_all_count_in_objects() {
+fn missing_size_makes_objects_the_ranking_unit() {
     let inventory = "resource,objects,bytesPerObject\nsecrets,1000000,\nconfigmaps,10,500\n";
     let log = log(repeated(100, "big", "/api/v1/secrets").chain(repeated(10, "small", "/api/v1/configmaps")));
     let result = report(&log, inventory, "1.24.0");
@@ -79,7 +79,7 @@ fn a_missing_size_makes_all_count_in_objects() {
 }
 
 #[test]
-fn one_byte_from_etcd_costs_no_more_than_a_read_from_the_cache() {
+fn small_etcd_read_ranks_below_large_cache_reads() {
     let inventory = "resource,objects,bytesPerObject\npods,100000,20000\nnodes,10,100\n";
     let dear = repeated(50, "cache", "/api/v1/pods?resourceVersion=0&limit=500");
     let log = log(dear.chain(repeated(1, "etcd", "/api/v1/nodes")));
@@ -202,7 +202,7 @@ fn the_pages_of_a_walk_read_a_collection_once() {
 }
 
 #[test]
-fn received_objects_were_filtered() {
+fn received_objects_do_not_exceed_filtered_objects() {
     let inventory = format!("{PODS}namespaces,100,1000\n");
     let uri = "/api/v1/namespaces/a/pods?resourceVersion=0&fieldSelector=spec.nodeName%3Dn-1";
     for version in ["1.24.0", "1.36.2"] {
@@ -213,7 +213,7 @@ fn received_objects_were_filtered() {
 }
 
 #[test]
-fn means_are_marked_and_the_logs_nodes_make_none() {
+fn means_are_marked_and_need_nodes_in_the_inventory() {
     let uri = "/api/v1/pods?fieldSelector=spec.nodeName%3Dn-1";
     let text = |inventory: &str, log: &str| {
         let args = ["audit.log", "--inventory", "inventory", "--kube-version", "1.24.0", "--details"];
@@ -231,7 +231,7 @@ fn means_are_marked_and_the_logs_nodes_make_none() {
 }
 
 #[test]
-fn a_name_is_one_key_only_where_there_are_no_namespaces() {
+fn name_selector_on_a_custom_resource_has_an_upper_bound() {
     let inventory = "resource,objects,bytesPerObject\nwidgets.example.com,5000,2000\n";
     let uri = "/apis/example.com/v1/widgets?fieldSelector=metadata.name%3Da";
     let result = report(&log([get("a", uri, 200)]), inventory, "1.24.0");

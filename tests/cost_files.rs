@@ -43,7 +43,7 @@ fn utf16(text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn one_inventory_in_many_forms() {
+fn inventory_is_parsed_from_each_format() {
     let csv = "resource,objects,bytesPerObject\npods,100,20000\n";
     let metrics =
         "  # TYPE apiserver_storage_objects gauge\n apiserver_storage_objects { resource = \"pods\" } 100\n";
@@ -95,7 +95,7 @@ fn an_almost_correct_name_is_reported() {
 }
 
 #[test]
-fn a_size_by_hand_prices_and_leaves_the_servers_estimate() {
+fn size_from_a_csv_file_sets_bytes_and_keeps_seats() {
     let metrics: &[u8] = b"apiserver_resource_objects{group=\"\",resource=\"events\"} 50000\n\
         apiserver_resource_size_estimate_bytes{group=\"\",resource=\"events\"} -1\n";
     let sizes: &[u8] = b"resource,objects,bytesPerObject\nevents,,900\n";
@@ -111,7 +111,7 @@ fn a_size_by_hand_prices_and_leaves_the_servers_estimate() {
 }
 
 #[test]
-fn groups_that_share_their_objects_share_their_numbers() {
+fn api_groups_with_shared_storage_share_their_inventory() {
     let files: [(&str, &[u8]); 1] =
         [("i.csv", b"resource,objects,bytesPerObject\ningresses.networking.k8s.io,700,1000\n")];
     let result = report(&["/apis/extensions/v1beta1/ingresses?resourceVersion=0"], &files);

@@ -170,7 +170,7 @@ impl Form {
 }
 
 #[test]
-fn every_form_holds_events() {
+fn every_input_format_has_events() {
     assert!(FORMS.len() > 70);
     for form in FORMS.iter() {
         assert!(!form.events.is_empty(), "{}", form.name);

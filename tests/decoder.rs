@@ -28,7 +28,7 @@ fn read(only: Option<Envelope>, text: &[u8]) -> Vec<String> {
 }
 
 #[test]
-fn a_quote_begins_more_than_a_string() {
+fn records_that_begin_with_a_quote_are_recognized() {
     let access = r#""HTTP" verb="GET" URI="/" latency="1ms" resp=200"#;
     assert_eq!(read(None, access.as_bytes()), ["access http-log"]);
     let cri = format!("2026-01-01T00:00:00Z stderr F {access}");
@@ -51,7 +51,7 @@ fn prefixes_of_a_line_hide_no_event() {
 }
 
 #[test]
-fn parts_are_put_together_where_no_other_line_is_between() {
+fn parts_of_a_line_are_joined_within_their_stream() {
     let (start, end) = EVENT.split_at(30);
     let (start, end) = (
         format!("2026-01-01T00:00:00Z stdout P {start}\n"),

@@ -41,7 +41,7 @@ fn help(command: &mut clap::Command, parent: &str, text: &mut String) {
 }
 
 #[test]
-fn the_command_line_reference() {
+fn command_line_reference_is_up_to_date() {
     let mut text = "# The command line\n\nGenerated from the program itself.\n".to_owned();
     let mut command = kubetoll::cli::command().term_width(100);
     command.build();
@@ -50,14 +50,14 @@ fn the_command_line_reference() {
 }
 
 #[test]
-fn the_schema_of_the_report() {
+fn report_schema_is_up_to_date() {
     let schema = schemars::schema_for!(kubetoll::report::Report);
     let text = serde_json::to_string_pretty(&schema).expect("a schema") + "\n";
     generated("docs/report.schema.json", &text);
 }
 
 #[test]
-fn the_schemas_of_rules_and_policies() {
+fn rule_and_policy_schemas_are_up_to_date() {
     for (name, schema) in [
         ("docs/rule.schema.json", schema::rule()),
         ("docs/policy.schema.json", schema::policy(&RuleSet::embedded())),
@@ -67,7 +67,7 @@ fn the_schemas_of_rules_and_policies() {
 }
 
 #[test]
-fn the_page_of_products() {
+fn products_page_is_up_to_date() {
     generated("docs/products.md", &products::markdown(kubetoll::products::all()));
     let schema = schemars::schema_for!(kubetoll::products::Product);
     let text = serde_json::to_string_pretty(&schema).expect("a schema") + "\n";
@@ -75,7 +75,7 @@ fn the_page_of_products() {
 }
 
 #[test]
-fn the_pages_of_rules() {
+fn rule_pages_are_up_to_date() {
     let rules = RuleSet::embedded();
     for rule in &rules.rules {
         generated(&format!("docs/rules/{}.md", rule.name), &markdown::page(rule));
@@ -94,7 +94,7 @@ const INDEX: (&str, &str) =
     ("<!-- rules: written by `UPDATE_DOCS=1 cargo test --test docs` -->\n", "<!-- end -->\n");
 
 #[test]
-fn the_index_of_rules() {
+fn rule_index_is_up_to_date() {
     let current = fs::read_to_string(path("docs/rules/README.md")).expect("docs/rules/README.md");
     let (head, rest) = current.split_once(INDEX.0).expect("the mark before the table");
     let (_, tail) = rest.split_once(INDEX.1).expect("the mark behind the table");
@@ -106,7 +106,7 @@ const SECRET_KEYS: (&str, &str) =
     ("<!-- keys: written by `UPDATE_DOCS=1 cargo test --test docs` -->\n", "<!-- end -->\n");
 
 #[test]
-fn the_keys_of_secrets() {
+fn secret_keys_are_up_to_date() {
     let current = fs::read_to_string(path("docs/secrets.md")).expect("docs/secrets.md");
     let (head, rest) = current.split_once(SECRET_KEYS.0).expect("the mark before the keys");
     let (_, tail) = rest.split_once(SECRET_KEYS.1).expect("the mark behind the keys");
@@ -124,7 +124,7 @@ const PAGE: (&str, &str) =
 
 /// The README shows what its first command prints.
 #[test]
-fn the_page_in_the_readme() {
+fn page_in_the_readme_is_up_to_date() {
     let scan = Command::new(env!("CARGO_BIN_EXE_kubetoll"))
         .args(["scan", "fixtures/traffic", "--no-progress"])
         .current_dir(path(""))
@@ -149,7 +149,7 @@ fn yaml(page: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_example_of_a_rule_is_one() {
+fn example_rule_is_valid() {
     let example =
         yaml("docs/rules/README.md").into_iter().find(|block| block.contains("\nid: ")).expect("a rule");
     let mut errors = FileErrors::default();
@@ -161,7 +161,7 @@ fn the_example_of_a_rule_is_one() {
 }
 
 #[test]
-fn the_examples_of_policies_are_policies() {
+fn example_policies_are_valid() {
     let day = chrono::NaiveDate::from_ymd_opt(2026, 11, 1).expect("a day");
     let rules = RuleSet::embedded();
     let blocks = yaml("docs/policy.md");
@@ -176,7 +176,7 @@ fn the_examples_of_policies_are_policies() {
 }
 
 #[test]
-fn the_reasons() {
+fn reasons_table_is_up_to_date() {
     let current = fs::read_to_string(path("docs/classify.md")).expect("docs/classify.md");
     let (head, _) = current.split_once("## Reasons\n").expect("the heading of the reasons");
     let mut text = format!("{head}## Reasons\n\n| code | meaning |\n|---|---|\n");
@@ -193,7 +193,7 @@ fn code_spans(text: &str) -> impl Iterator<Item = &str> {
 }
 
 #[test]
-fn the_inputs_name_each_format_once() {
+fn inputs_page_names_each_format_once() {
     let text = fs::read_to_string(path("docs/inputs.md")).expect("docs/inputs.md");
     let (head, _) = text.split_once("\n## ").expect("a heading");
     let rows: Vec<&str> = head.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
@@ -212,7 +212,7 @@ fn the_inputs_name_each_format_once() {
 }
 
 #[test]
-fn the_inputs_wrap_only_existing_formats() {
+fn inputs_page_names_only_existing_formats() {
     let text = fs::read_to_string(path("docs/inputs.md")).expect("docs/inputs.md");
     let wrapped = text.split(|c: char| !c.is_ascii_alphanumeric() && !"-/.".contains(c));
     let mut formats_named = 0;
@@ -226,7 +226,7 @@ fn the_inputs_wrap_only_existing_formats() {
 }
 
 #[test]
-fn links_within_the_inputs_lead_somewhere() {
+fn links_within_the_inputs_page_resolve() {
     let text = fs::read_to_string(path("docs/inputs.md")).expect("docs/inputs.md");
     let anchor = |heading: &str| {
         let kept = heading.chars().filter(|c| c.is_alphanumeric() || " -".contains(*c));

@@ -160,7 +160,7 @@ fn pruned(mut expected: Value) -> Value {
 }
 
 #[test]
-fn each_sample_holds_what_is_expected() {
+fn each_sample_decodes_to_its_expected_records() {
     let samples = samples();
     assert!(samples.len() > 45);
     let mut wrong = Vec::new();

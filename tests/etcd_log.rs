@@ -69,7 +69,7 @@ fn clients(requests: &Value) -> Vec<(&str, [u64; 3])> {
 }
 
 #[test]
-fn each_form_says_the_same() {
+fn each_etcd_log_format_gives_the_same_report() {
     let mut forms = 0;
     for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(FORMS)).expect("forms") {
         let name = entry.expect("a form").file_name().into_string().expect("UTF-8");
@@ -124,7 +124,7 @@ fn slow_reads_match_the_clients_with_lists_at_the_same_time() {
 }
 
 #[test]
-fn without_patterns_the_costliest_lists_are_known() {
+fn costliest_lists_match_slow_reads_without_patterns() {
     let page = text(&[AUDIT, "--etcd-log", ETCD, "--format", "json", "--no-patterns"]);
     let report: Value = serde_json::from_str(&page).expect("JSON");
     let pods = requests(&report, "pods", "list");
@@ -150,7 +150,7 @@ fn a_rule_may_use_etcds_log() {
 }
 
 #[test]
-fn the_section_for_people() {
+fn etcd_section_of_text_and_markdown_matches_its_snapshots() {
     let page = text(&[AUDIT, "--etcd-log", ETCD, "--details"]);
     let (_, section) = page.split_once("what etcd says").expect("the section");
     let (section, _) = section.split_once("clients without a finding that").expect("the next section");
@@ -164,7 +164,7 @@ fn the_section_for_people() {
 }
 
 #[test]
-fn the_section_for_programs() {
+fn etcd_section_of_json_matches_its_snapshot_and_schema() {
     let report = report(&[ETCD]);
     insta::assert_json_snapshot!("json", report["etcdLog"]);
     let schema: Value = serde_json::from_str(include_str!("../docs/report.schema.json")).expect("a schema");
@@ -174,7 +174,7 @@ fn the_section_for_programs() {
 }
 
 #[test]
-fn threads_and_order_do_not_matter() {
+fn report_is_independent_of_threads_and_etcd_log_order() {
     let forms = format!("{FORMS}/capnslog.log");
     let one = ["--etcd-log", ETCD, "--etcd-log", &forms, "--threads", "1"];
     let other = ["--threads", "4", "--etcd-log", &forms, "--etcd-log", ETCD];
@@ -183,7 +183,7 @@ fn threads_and_order_do_not_matter() {
 }
 
 #[test]
-fn copies_count_once_compressed_or_not() {
+fn duplicate_etcd_logs_count_once_compressed_or_not() {
     let dir = tempfile::tempdir().expect("a directory");
     let log = fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(ETCD)).expect("a log");
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -213,7 +213,7 @@ fn a_log_without_slow_requests_is_noted_and_not_an_error() {
 }
 
 #[test]
-fn a_log_of_another_time_is_noted() {
+fn etcd_log_of_another_time_is_noted() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("etcd.log");
     let log = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(ETCD)).expect("a log");

@@ -107,7 +107,7 @@ fn clients<'r>(report: &'r Value, resource: &str) -> Vec<&'r str> {
 }
 
 #[test]
-fn keys_alone_are_read_for_no_client() {
+fn keys_only_reads_match_no_client() {
     let audit = [list("b", "/api/v1/pods", (4, 10))];
     let report = report(&audit, &[slow("/registry/pods/", "keys_only:true ", 99, (5, 9))]);
     assert_eq!(requests(&report, "pods", "keys")["serversOwn"], true);

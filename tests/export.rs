@@ -373,7 +373,7 @@ fn an_invalid_output_path_is_named() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn bytes_that_find_no_room_are_an_error() {
+fn write_to_a_full_device_is_an_error() {
     let directory = tempfile::tempdir().expect("a directory");
     let report = report_of(directory.path(), &log());
     for format in [TableFormat::Parquet, TableFormat::Csv, TableFormat::Ndjson] {

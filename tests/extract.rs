@@ -83,7 +83,7 @@ fn filters_choose_events_without_a_case() {
 }
 
 #[test]
-fn envelopes_are_taken_off_and_access_lines_stay() {
+fn extract_removes_envelopes_and_keeps_access_lines() {
     let event = command::event(1);
     let line = "I0723 10:00:00.000000       1 httplog.go:132] \"HTTP\" verb=\"LIST\" URI=\"/api/v1/nodes\" latency=\"1ms\" userAgent=\"acme/1\" audit-ID=\"x\" srcIP=\"10.0.0.1:5\" resp=200";
     let pretty =
@@ -162,7 +162,7 @@ fn extract_errors_are_reported_before_a_file_is_written() {
 }
 
 #[test]
-fn a_file_is_not_replaced_where_the_extract_is_not_whole() {
+fn incomplete_extract_does_not_replace_a_file() {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     gzip.write_all(command::events(1..2000).as_bytes()).expect("memory");
     let gzip = gzip.finish().expect("memory");
@@ -525,7 +525,7 @@ fn filters_that_choose_no_event_are_an_error_and_leave_no_file() {
 }
 
 #[test]
-fn events_with_their_secrets_are_announced() {
+fn extract_with_secrets_prints_a_warning() {
     let dir = Dir::with(&[("audit.log", named_clients().as_bytes())]);
     let args = ["extract", "--no-progress", "audit.log", "--client", "monitoring/poller"];
     for (anonymize, is_said) in [(&[][..], true), (&["--anonymize"], false)] {

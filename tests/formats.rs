@@ -245,7 +245,7 @@ fn junit(text: &str) -> Junit {
 }
 
 #[test]
-fn each_format_on_a_small_log() {
+fn each_format_of_a_small_log_matches_its_snapshot() {
     let dir = usual();
     for name in ["markdown", "sarif", "junit", "github"] {
         let text = format(dir.path(), name);

@@ -46,7 +46,7 @@ fn root() -> &'static Path {
 }
 
 #[test]
-fn each_envelope_has_its_target() {
+fn declared_fuzz_targets_match_the_target_list() {
     let manifest = fs::read_to_string(root().join("fuzz/Cargo.toml")).expect("a manifest");
     let declared: BTreeSet<&str> =
         manifest.split("{ name = \"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
@@ -55,7 +55,7 @@ fn each_envelope_has_its_target() {
 }
 
 #[test]
-fn the_corpus_is_small_and_of_targets() {
+fn corpus_is_small_and_belongs_to_fuzz_targets() {
     let corpus = root().join("fuzz/corpus");
     let mut size = 0;
     for folder in fs::read_dir(&corpus).expect("a directory") {
@@ -68,7 +68,7 @@ fn the_corpus_is_small_and_of_targets() {
 }
 
 #[test]
-fn the_corpus_holds() {
+fn fuzz_targets_accept_the_corpus() {
     for name in fuzz_targets::names() {
         let files = files(&root().join("fuzz/corpus").join(name));
         assert!(!files.is_empty(), "{name} has no corpus");
@@ -81,7 +81,7 @@ fn the_corpus_holds() {
 
 /// Each target takes each sample, whichever envelope it is in.
 #[test]
-fn the_samples_hold() {
+fn fuzz_targets_accept_the_samples() {
     assert!(SAMPLES.len() > 45);
     for (path, text) in SAMPLES.iter() {
         // One is of the length at which CloudWatch cuts, which takes each target long.
@@ -171,7 +171,7 @@ proptest! {
     #![proptest_config(cases::cases(1_000))]
 
     #[test]
-    fn damaged_samples_hold(name in target(), text in samples::damaged()) {
+    fn fuzz_targets_accept_damaged_samples(name in target(), text in samples::damaged()) {
         fuzz_targets::run(name, &text);
     }
 }
@@ -180,7 +180,7 @@ proptest! {
     #![proptest_config(cases::cases(500))]
 
     #[test]
-    fn damaged_rules_hold((name, text) in damaged_rule()) {
+    fn fuzz_targets_accept_damaged_rules((name, text) in damaged_rule()) {
         fuzz_targets::run(name, &text);
     }
 }

@@ -153,12 +153,12 @@ proptest! {
     #![proptest_config(cases::cases(1_500))]
 
     #[test]
-    fn any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn line_invariants_hold_for_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         fuzz_bodies::line(&bytes);
     }
 
     #[test]
-    fn damaged_lines(
+    fn line_invariants_hold_for_damaged_lines(
         lines in prop::collection::vec((line(), prop::collection::vec(damage(), 0..3)), 1..6),
     ) {
         let mut text = Vec::new();
@@ -177,28 +177,28 @@ proptest! {
     }
 
     #[test]
-    fn any_target(text in "\\PC{0,60}") {
+    fn target_invariants_hold_for_any_text(text in "\\PC{0,60}") {
         fuzz_bodies::uri(&text);
     }
 
     #[test]
-    fn likely_targets(text in strange::target()) {
+    fn target_invariants_hold_for_likely_targets(text in strange::target()) {
         fuzz_bodies::uri(&text);
         fuzz_bodies::secrets(&text);
     }
 
     #[test]
-    fn likely_secrets(text in "([?&;=%:/@. …]|%3[BbDdFf]|%2[56]|eyJ|://|token|[a-zA-Z0-9]{1,40}|\\PC){0,20}") {
+    fn masking_invariants_hold_for_likely_secrets(text in "([?&;=%:/@. …]|%3[BbDdFf]|%2[56]|eyJ|://|token|[a-zA-Z0-9]{1,40}|\\PC){0,20}") {
         fuzz_bodies::secrets(&text);
     }
 
     #[test]
-    fn any_inventory(parts in prop::collection::vec(inventory_part(), 0..6)) {
+    fn inventory_invariants_hold_for_any_inventory(parts in prop::collection::vec(inventory_part(), 0..6)) {
         cost_body::inventory(parts.concat().as_bytes());
     }
 
     #[test]
-    fn any_user_agent(text in prop_oneof!["\\PC{0,100}", "[a-zA-Z0-9./ ()_-]{0,90}", any::<String>()]) {
+    fn user_agent_invariants_hold_for_any_text(text in prop_oneof!["\\PC{0,100}", "[a-zA-Z0-9./ ()_-]{0,90}", any::<String>()]) {
         fuzz_bodies::user_agent(&text);
     }
 }

@@ -217,7 +217,7 @@ fn is_unsafe(c: char) -> bool {
 }
 
 #[test]
-fn no_format_drives_a_terminal_or_hides_anything() {
+fn no_format_emits_control_or_invisible_characters() {
     for (name, text) in written().into_iter().chain(classified()) {
         let seen = match &*name {
             "json" | "ndjson" => "\\u3164",
@@ -236,7 +236,7 @@ fn no_format_drives_a_terminal_or_hides_anything() {
 }
 
 #[test]
-fn no_format_commands_a_runner() {
+fn no_format_emits_workflow_commands() {
     for (name, text) in written().into_iter().chain(classified()) {
         let lower = text.to_lowercase();
         assert!(!lower.contains("##[") && !lower.contains("##vso["), "{name}");

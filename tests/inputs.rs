@@ -128,7 +128,7 @@ fn files_that_are_not_logs_are_named_by_kind_with_the_command_that_helps() {
 }
 
 #[test]
-fn files_beside_logs_that_are_not_logs_are_no_reason_for_a_warning() {
+fn other_files_beside_logs_cause_no_warning() {
     let binary: Vec<u8> = (0..=255).cycle().take(20_000).collect();
     let log = events(0..3);
     let dir = Dir::with(&[
@@ -180,7 +180,7 @@ fn unreadable_files_are_named_and_the_rest_is_read() {
 }
 
 #[test]
-fn a_file_that_is_written_to_while_it_is_read_has_an_end() {
+fn growing_file_is_read_to_an_end() {
     let dir = Dir::with(&[("grows.log", events(0..1_000).as_bytes())]);
     let mut file = fs::OpenOptions::new().append(true).open(dir.path().join("grows.log")).expect("a file");
     let mut child = dir.start(&["scan", "--format", "json", "--no-progress", "grows.log"]);
@@ -253,7 +253,7 @@ fn bomb(before: &str, byte: u8, count: usize, after: &str) -> Vec<u8> {
 }
 
 #[test]
-fn no_line_fills_the_memory() {
+fn long_lines_are_skipped_in_bounded_memory() {
     let whole = event(1) + "\n";
     let plain =
         |before: &str, after: &str| [before.as_bytes(), &vec![b'x'; 100 << 20], after.as_bytes()].concat();
@@ -273,7 +273,7 @@ fn no_line_fills_the_memory() {
 }
 
 #[test]
-fn an_array_may_be_longer_than_the_memory() {
+fn long_array_is_read_in_bounded_memory() {
     let dir = Dir::with(&[]);
     let padded = event(1).replacen("\"level\"", &format!("\"x\":\"{}\",\"level\"", "y".repeat(30_000)), 1);
     let mut file = fs::File::create(dir.path().join("array.json")).expect("a file");
@@ -292,7 +292,7 @@ fn an_array_may_be_longer_than_the_memory() {
 }
 
 #[test]
-fn a_long_query_takes_a_few_times_its_length() {
+fn long_query_is_parsed_in_bounded_memory() {
     let length = 8 << 20;
     for pair in ["a&", "fieldSelector=a&"] {
         let selector = format!("fieldSelector={}", "a=b,".repeat(length / 4));
@@ -334,7 +334,7 @@ fn unread_bytes_are_counted_and_named() {
 }
 
 #[test]
-fn many_small_things_on_a_line_fill_no_memory() {
+fn many_small_items_on_a_line_take_bounded_memory() {
     let many = |text: &str| text.repeat(2_000_000);
     for (name, line) in [
         ("items", format!("{{\"items\":[{}{{}}]}}", many("{},"))),
@@ -429,7 +429,7 @@ fn logs_that_overlap_count_once() {
 }
 
 #[test]
-fn one_audit_id_for_all_deletes_nothing() {
+fn events_with_one_shared_audit_id_are_not_duplicates() {
     let fake = |text: String, number: u32| text.replace(&format!("{number:036}"), "abcde12345");
     let scrubbed: String = (0..50).map(|number| fake(event(number), number) + "\n").collect();
     let dir = Dir::with(&[("scrubbed.log", scrubbed.as_bytes())]);
@@ -438,7 +438,7 @@ fn one_audit_id_for_all_deletes_nothing() {
 }
 
 #[test]
-fn one_audit_id_for_all_lines_of_an_access_log_deletes_nothing() {
+fn access_lines_with_one_shared_audit_id_are_not_duplicates() {
     let line = |second: u32| {
         format!(
             "I0723 10:00:{second:02}.000000       1 httplog.go:134] \"HTTP\" verb=\"LIST\" URI=\"/api/v1/pods\" \
@@ -463,7 +463,7 @@ fn a_request_that_two_servers_log_is_in_both_logs() {
 }
 
 #[test]
-fn input_format_may_be_given() {
+fn input_format_flag_selects_the_records() {
     let line = |number| format!("2026-07-23T10:00:00Z stdout F {}", event(number));
     let cri = (0..3).map(line).collect::<Vec<_>>().join("\n");
     let dir = Dir::with(&[
@@ -505,7 +505,7 @@ fn parts_of_lines_have_the_given_format() {
 }
 
 #[test]
-fn year_may_be_given() {
+fn year_flag_sets_the_year_of_klog_timestamps() {
     let line = "I0723 10:00:01.000000       1 httplog.go:134] \"HTTP\" verb=\"LIST\" URI=\"/api/v1/pods\" \
                 latency=\"1s\" userAgent=\"a/1\" srcIP=\"10.0.0.7:4000\" resp=200\n";
     let dir = Dir::with(&[("kube-apiserver.log", line.as_bytes())]);
@@ -619,7 +619,7 @@ fn names_of_files_and_formats_cannot_drive_the_terminal() {
 }
 
 #[test]
-fn a_line_in_parts_is_whole_wherever_the_stream_is_cut() {
+fn split_lines_are_joined_wherever_the_stream_is_cut() {
     let long = event(1).replacen("\"level\"", &format!("\"x\":\"{}\",\"level\"", "y".repeat(20_000)), 1);
     let docker = |text: &str, stream: &str| {
         json!({"log": text, "stream": stream, "time": "2026-07-23T10:00:00.5Z"}).to_string() + "\n"

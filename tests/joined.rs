@@ -136,7 +136,7 @@ fn a_request_in_both_logs_counts_once() {
 }
 
 #[test]
-fn neither_order_nor_names_nor_threads_matter() {
+fn joined_totals_are_independent_of_order_names_and_threads() {
     let (_, audit, lines) = logs();
     let dir = Dir::with(&[
         ("1/a", audit.as_bytes()),

@@ -191,7 +191,7 @@ fn a_namespace_is_weighed_by_the_objects_that_the_log_names_in_it() {
 }
 
 #[test]
-fn an_estimate_is_marked_as_one() {
+fn estimated_loads_are_marked() {
     let inventory = "resource,objects,bytesPerObject\npods,1000,\nnamespaces,20,\n";
     let log = log([
         request("system:node:n", "patch", "/api/v1/namespaces/big/pods/p/status"),

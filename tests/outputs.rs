@@ -105,7 +105,7 @@ fn a_dash_is_standard_output() {
 
 #[test]
 #[cfg(unix)]
-fn a_policy_file_that_leads_nowhere_is_an_error() {
+fn unreadable_policy_path_is_an_error() {
     use std::os::unix::fs::symlink;
     let dir = tempfile::tempdir().expect("a directory");
     log(dir.path(), 1);
@@ -235,7 +235,7 @@ fn two_outputs_in_one_file_are_refused_by_any_spelling() {
 }
 
 #[test]
-fn no_output_is_an_input() {
+fn output_path_that_is_an_input_is_refused() {
     let dir = tempfile::tempdir().expect("a directory");
     log(dir.path(), 1);
     fs::create_dir_all(dir.path().join("rules/deep")).expect("a directory");
@@ -287,7 +287,7 @@ fn no_output_is_an_input() {
 
 #[test]
 #[cfg(unix)]
-fn a_log_that_a_shell_leads_to_a_stream_is_not_written_to() {
+fn log_redirected_by_the_shell_is_not_overwritten() {
     let dir = tempfile::tempdir().expect("a directory");
     log(dir.path(), 1);
     let before = files(dir.path());

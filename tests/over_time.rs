@@ -64,7 +64,7 @@ fn lines<'p>(page: &'p str, title: &str) -> Vec<&'p str> {
 }
 
 #[test]
-fn each_client_and_resource_has_its_minutes() {
+fn each_client_and_resource_has_a_timeline() {
     let log = [
         lists(POLLER, "/api/v1/pods", [(0, 3), (7, 1)]),
         lists(POLLER, "/api/v1/pods?resourceVersion=0", [(7, 2)]),
@@ -89,7 +89,7 @@ fn each_client_and_resource_has_its_minutes() {
 }
 
 #[test]
-fn a_line_that_fits_has_a_column_for_each_minute() {
+fn sparkline_that_fits_has_a_column_for_each_minute() {
     let log = lists(POLLER, "/api/v1/pods", [(0, 20), (1, 40), (3, 200), (4, 1), (9, 20)]);
     let page = scan(&log, &[], "80");
     let line = "▂▃▁█▂▁▁▁▁▂  peak 200 a minute at 20:39 UTC";

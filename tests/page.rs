@@ -119,7 +119,7 @@ fn shares(page: &str) -> Vec<u64> {
 }
 
 #[test]
-fn recorded_traffic_at_each_width() {
+fn page_of_recorded_traffic_matches_its_snapshot_at_each_width() {
     for width in ["80", "100", "160"] {
         insta::assert_snapshot!(format!("traffic_{width}"), page(&[TRAFFIC], width));
     }
@@ -127,17 +127,17 @@ fn recorded_traffic_at_each_width() {
 }
 
 #[test]
-fn log_with_nothing_to_find() {
+fn page_without_findings_matches_its_snapshot() {
     insta::assert_snapshot!(page_of(&quiet(), &["--kube-version", "1.34.1"], "100"));
 }
 
 #[test]
-fn log_with_300_findings() {
+fn page_with_300_findings_matches_its_snapshot() {
     insta::assert_snapshot!(page_of(&many(), &["--kube-version", "1.30.14"], "100"));
 }
 
 #[test]
-fn page_without_color_loses_nothing() {
+fn page_without_color_has_the_same_text() {
     let colored = page(&[TRAFFIC, "--color", "always"], "100");
     assert!(colored.contains("\u{1b}[1m\u{1b}[31m") && colored.contains("\u{1b}[32m"), "{colored}");
     assert_eq!(anstream::adapter::strip_str(&colored).to_string(), page(&[TRAFFIC], "100"));
@@ -282,7 +282,7 @@ fn client_without_a_finding_has_no_fix() {
 }
 
 #[test]
-fn details_take_names_as_the_page_prints_them() {
+fn details_flag_accepts_names_as_the_page_prints_them() {
     for (name, expected) in [
         ("control plane", "\nkube-scheduler\n"),
         ("40 nodes", "\n40 nodes\n"),
@@ -305,7 +305,7 @@ fn commands_of_the_footer_stay_on_one_line() {
 }
 
 #[test]
-fn loads_of_a_page_add_up_to_all() {
+fn load_shares_of_a_page_add_up_to_100_percent() {
     for top in ["0", "1", "3", "10", "400"] {
         for page in [page(&[TRAFFIC, "--top", top], "160"), page_of(&pollers(40, 3), &["--top", top], "100")]
         {
@@ -320,7 +320,7 @@ fn loads_of_a_page_add_up_to_all() {
 }
 
 #[test]
-fn top_is_the_number_of_cases() {
+fn top_flag_sets_the_number_of_cases() {
     let rows = |page: &str| page.lines().filter(|line| line.trim_start().starts_with("fix: ")).count();
     let log = pollers(40, 20);
     for (top, expected) in [("0", 0), ("3", 3), ("12", 12)] {

@@ -190,7 +190,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 6, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn neither_order_nor_files_nor_threads_matter(
+    fn patterns_are_independent_of_order_files_and_threads(
         order in Just((0..story().lines.len()).collect::<Vec<_>>()).prop_shuffle(),
         cuts in prop::collection::vec(any::<Index>(), 0..5),
         threads in 1_usize..4,
@@ -211,7 +211,7 @@ proptest! {
 }
 
 #[test]
-fn copies_of_other_masters_logs_change_nothing() {
+fn duplicate_lines_of_a_rotated_log_do_not_change_patterns() {
     let log = story();
     let lines: Vec<&str> = log.lines.iter().map(String::as_str).collect();
     let complete = scan(std::slice::from_ref(&lines), 1);

@@ -138,7 +138,7 @@ proptest! {
     #![proptest_config(cases(4))]
 
     #[test]
-    fn neither_threads_nor_files_matter(
+    fn report_is_independent_of_threads_and_files(
         seed: u64,
         mut damage in prop::collection::vec(any_damage(), 20..40),
         long: Index,
@@ -176,7 +176,7 @@ proptest! {
     #![proptest_config(cases(60))]
 
     #[test]
-    fn neither_blocks_nor_their_order_matter(
+    fn report_is_independent_of_blocks_and_their_order(
         seed: u64,
         damage in prop::collection::vec(any_damage(), 0..8),
         strange in prop::collection::vec(strange::line(), 0..120),
@@ -234,7 +234,7 @@ fn made_up(seed: u64, detail: Detail) -> Report {
 }
 
 #[test]
-fn rows_count_everything_without_findings() {
+fn rows_have_the_same_counts_without_findings() {
     for seed in 0..4 {
         let [all, rows] = [Detail::All, Detail::Rows].map(|detail| made_up(seed, detail));
         assert!(!all.findings.is_empty() && rows.findings.iter().all(|finding| finding.client.is_none()));

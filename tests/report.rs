@@ -20,12 +20,12 @@ fn scan(args: &[&str], width: &str) -> String {
 }
 
 #[test]
-fn text_narrow() {
+fn text_report_of_80_columns_matches_its_snapshot() {
     insta::assert_snapshot!(scan(&[LOG], "80"));
 }
 
 #[test]
-fn text_wide() {
+fn text_report_of_160_columns_matches_its_snapshot() {
     insta::assert_snapshot!(scan(&[LOG, "--top", "2", "--details"], "160"));
 }
 
@@ -44,7 +44,7 @@ fn text_never_exceeds_its_width() {
 }
 
 #[test]
-fn json() {
+fn json_report_matches_its_snapshot_and_schema() {
     let text = scan(&[LOG, "--format", "json"], "80");
     insta::assert_snapshot!(text);
     let report: Value = serde_json::from_str(&text).expect("JSON");
@@ -58,7 +58,7 @@ fn json() {
 }
 
 #[test]
-fn csv() {
+fn csv_export_matches_its_snapshot() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("rows.csv");
     scan(&[LOG, "--format", &format!("csv={}", path.display())], "80");
@@ -66,7 +66,7 @@ fn csv() {
 }
 
 #[test]
-fn one_request_for_people() {
+fn classify_text_matches_its_snapshot() {
     let output = Command::new(env!("CARGO_BIN_EXE_kubetoll"))
         .args(["classify", "GET /api/v1/pods?limit=500&continu=x", "--kube-version", "1.33.1"])
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")))

@@ -143,7 +143,7 @@ fn each_rule_fires_on_one_log_and_is_quiet_on_another() {
 
 /// `just new-rule` writes TODO in places that the author must fill.
 #[test]
-fn rules_and_their_traffic_keep_no_todo_of_the_template() {
+fn rules_and_their_traffic_contain_no_todo() {
     let mut missing = Vec::new();
     for rule in &RuleSet::embedded().rules {
         for path in [format!("rules/{}.yaml", rule.name), format!("fixtures/rules/{}/traffic.py", rule.name)]
@@ -157,7 +157,7 @@ fn rules_and_their_traffic_keep_no_todo_of_the_template() {
 }
 
 #[test]
-fn each_folder_is_a_rules() {
+fn each_fixture_folder_belongs_to_a_rule() {
     let folders: BTreeSet<String> = fs::read_dir(root())
         .expect("the folder")
         .map(|entry| entry.expect("an entry"))
@@ -199,7 +199,7 @@ fn recorded_traffic_without_its_offenders_is_quiet() {
 }
 
 #[test]
-fn recorded_offenders_are_found() {
+fn recorded_offenders_have_findings() {
     let report = scan(&["fixtures/traffic", "--kube-version", "1.30.4"]);
     let has = |rule: &str, client: &str| {
         let client = format!("system:serviceaccount:{client}");
@@ -238,7 +238,7 @@ fn patterns_of_the_readme() -> BTreeMap<String, BTreeSet<String>> {
 }
 
 #[test]
-fn recorded_patterns_are_found_and_nobody_else_is() {
+fn pattern_rules_find_only_the_recorded_clients() {
     let expected = patterns_of_the_readme();
     assert_eq!(expected.len(), 14);
     for version in ["1.36.2", "1.30.4"] {

@@ -155,7 +155,7 @@ fn a_message_begins_with_the_client_and_what_it_does() {
 }
 
 #[test]
-fn rendered_messages_are_short_and_whole() {
+fn rendered_messages_are_short_and_well_formed() {
     let mut wrong = Vec::new();
     let mut count = 0;
     for rule in rules() {

@@ -67,7 +67,7 @@ fn shown(dir: &Dir, args: &[&str]) -> String {
 }
 
 #[test]
-fn the_list_fits_and_names_all() {
+fn rules_list_names_every_rule_within_80_columns() {
     let dir = Dir::with(&[]);
     let list = shown(&dir, &["rules", "list"]);
     for rule in &RuleSet::embedded().rules {
@@ -80,7 +80,7 @@ fn the_list_fits_and_names_all() {
 }
 
 #[test]
-fn the_list_as_json_has_all_keys() {
+fn rules_list_as_json_has_all_keys() {
     let dir = Dir::with(&[("kubetoll.yaml", b"rules: {KT101: {thresholds: {warning: 77}}}")]);
     let list: Value =
         serde_json::from_str(&shown(&dir, &["rules", "list", "--format", "json"])).expect("JSON");
@@ -500,7 +500,7 @@ fn files_that_are_too_deep_or_too_long_are_rejected() {
 }
 
 #[test]
-fn the_deepest_rule_that_is_taken_runs_on_any_thread() {
+fn deepest_accepted_rule_runs_on_any_thread() {
     let deepest = format!("1{} > 0", "-1".repeat(26));
     let levels = format!("{}stats.requests{} > 0 && {deepest} || true", "(".repeat(40), ")".repeat(40));
     let rule =
@@ -515,7 +515,7 @@ fn the_deepest_rule_that_is_taken_runs_on_any_thread() {
 }
 
 #[test]
-fn the_first_paragraph_of_why_is_whole_sentences() {
+fn first_paragraph_of_why_ends_with_a_period() {
     for rule in RuleSet::embedded().rules {
         let first = rule.why.split("\n\n").next().unwrap_or_default().trim().to_owned();
         assert!(first.ends_with('.'), "{}: {first}", rule.id);

@@ -91,7 +91,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn neither_order_nor_split_matters(
+    fn report_is_independent_of_line_order_and_split(
         lines in prop::collection::vec(prop_oneof![3 => access(), 1 => trace()], 1..80),
         turn: Index,
         cut: Index,

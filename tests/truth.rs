@@ -155,7 +155,7 @@ const DEPENDING: [Reason; 5] = [
 ];
 
 #[test]
-fn verdicts_match_the_servers() {
+fn verdicts_match_recorded_servers() {
     let mut wrong = Vec::new();
     let mut count = 0;
     let mut likely = (0_u32, 0_u32);
@@ -243,7 +243,7 @@ fn the_possible_versions_include_the_true_one() {
 }
 
 #[test]
-fn docs_list_every_kind_that_depends() {
+fn docs_list_every_reason_of_a_depends_verdict() {
     let docs = include_str!("../docs/depends.md");
     for reason in DEPENDING {
         assert!(docs.contains(reason.code()), "docs/depends.md does not list {}", reason.code());

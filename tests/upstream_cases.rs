@@ -140,7 +140,7 @@ impl Case<'_> {
 }
 
 #[test]
-fn the_model_decides_as_upstream_does() {
+fn model_matches_the_upstream_test_cases() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures/truth/upstream-cases.json.gz");
     let file = MultiGzDecoder::new(File::open(path).expect("a fixture"));
     let cases: Cases = serde_json::from_reader(file).expect("the cases");

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn pod_names_keep_what_workloads_are_found_by() {
+    fn pod_pseudonyms_keep_the_kind_of_workload() {
         let anonymizer = anonymizer();
         for (pod, others) in [
             ("web-6d4cf56db6-x2x8q", &["web"][..]),

@@ -359,7 +359,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_are_sorted() {
+    fn public_names_and_resources_are_sorted() {
         assert!(NAMES.is_sorted() && RESOURCES.is_sorted());
     }
 

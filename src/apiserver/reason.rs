@@ -385,7 +385,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_in_the_order_of_the_variants() {
+    fn reason_texts_are_in_the_order_of_the_variants() {
         for (index, reason) in Reason::all().enumerate() {
             assert_eq!(reason as usize, index, "{reason:?}");
             assert!(reason.sentence().ends_with('.'), "{reason:?}");

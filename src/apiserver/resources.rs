@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn field_labels_of_built_in_and_custom_resources() {
+    fn field_label_support_depends_on_the_resource() {
         assert_eq!(field_label("", "pods", "spec.nodeName"), FieldLabel::Supported);
         assert_eq!(field_label("", "pods", "bogus.field"), FieldLabel::Unsupported);
         assert_eq!(field_label("", "configmaps", "metadata.namespace"), FieldLabel::Supported);
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_are_sorted() {
+    fn resource_tables_are_sorted() {
         assert!(BUILT_IN_GROUPS.is_sorted());
         assert!(CLUSTER_SCOPED.is_sorted());
     }

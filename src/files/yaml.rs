@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn positions_inside_scalars() {
+    fn positions_inside_scalars_match_the_source() {
         let source =
             "a: x == 1\nb: \"x == 1\"\nc: |\n  y &&\n  x == 1\nd: >-  # z\n  y\n  && z\n    || x == 1\n";
         let YamlValue::Map(map) = read_one(source).expect("YAML").content else { panic!("a map") };

@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn end_of_a_long_document_does_not_depend_on_reads() {
+    fn end_of_a_long_document_is_independent_of_read_size() {
         let long = format!("{{\"a\":\"{}\"}}", "\\\\".repeat(BLOCK_SIZE));
         let text = format!("{long}\n{}{{\"b\":1}}\n", " ".repeat(3 * BLOCK_SIZE));
         let at = text.len() as u64 - 8;
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn framing_is_detected_after_a_whole_first_line() {
+    fn framing_is_detected_after_the_complete_first_line() {
         let detect = |start: &[u8]| if start.contains(&b'\n') { Framing::Lines } else { Framing::Yaml };
         for (length, framing) in [(3 * BLOCK_SIZE, Framing::Lines), (2 * DETECT_LIMIT, Framing::Yaml)] {
             let text = [vec![b'x'; length], b"\ny\n".to_vec()].concat();

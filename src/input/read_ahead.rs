@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "in the middle")]
-    fn panic_of_the_thread_is_not_the_end() {
+    fn panic_of_the_thread_reaches_the_reader() {
         let mut numbers = numbers(2);
         let fill = move |block: &mut Block| numbers(block) || panic!("in the middle");
         let mut ahead = start(fill);

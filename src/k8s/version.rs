@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn releases_of_people_and_vendors_are_parsed() {
+    fn upstream_and_vendor_versions_are_parsed() {
         let read = |text: &str| text.parse::<KubeVersion>().map(|v| v.to_string());
         assert_eq!(read("1.34.2").as_deref(), Ok("1.34.2"));
         assert_eq!(read("v1.29.4-eks-036c24b").as_deref(), Ok("1.29.4"));

@@ -137,7 +137,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn neither_order_nor_split_matters(
+        fn flows_are_independent_of_order_and_split(
             requests in prop::collection::vec((0_u8..20, 0_u32..9), 0..80),
             cut in 0_usize..80,
         ) {
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_requests_seats_are_the_more_of_both_phases() {
+    fn seats_of_a_request_are_the_larger_of_both_phases() {
         let mut flows = Flows::default();
         flows.record(&Apf {
             initial_seats: Some(1),

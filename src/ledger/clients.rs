@@ -296,7 +296,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn row_bar_leaves_room_for_later_clients() {
+    fn row_cutoff_leaves_room_for_later_clients() {
         let weight = |hash| (0, hash);
         assert_eq!(row_cutoff(vec![(weight(5), 2), (weight(9), 2)], 3), Some(weight(8)));
         assert_eq!(row_cutoff(vec![(weight(5), 4), (weight(9), 1)], 3), Some(weight(5)));

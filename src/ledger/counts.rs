@@ -178,7 +178,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn neither_order_nor_split_matters(
+        fn counts_are_independent_of_order_and_split(
             measured in prop::collection::vec(measured(), 0..40),
             cut in 0_usize..40,
         ) {

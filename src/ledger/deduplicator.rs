@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn one_known_key_of_several_marks_a_duplicate() {
+    fn one_stored_key_of_several_marks_a_duplicate() {
         let dedup = Deduplicator::new(Dedup::Auto);
         let key = |n: u64, at| (spread(n), at);
         assert!(dedup.insert_one_of([key(1, 10), key(2, 20), key(3, 30)]));

@@ -94,7 +94,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sets_say_when_they_are_full(keys in prop::collection::vec(0_u16..40, 0..80), cut in 0_usize..80) {
+        fn distinct_sets_count_up_to_their_limit(keys in prop::collection::vec(0_u16..40, 0..80), cut in 0_usize..80) {
             let (left, right) = keys.split_at(cut.min(keys.len()));
             let fill = |keys: &[u16]| {
                 let mut set = DistinctSet::new(16);

@@ -201,7 +201,7 @@ mod tests {
         }
 
         #[test]
-        fn merging_is_recording_all(
+        fn merged_histograms_equal_one_of_all_values(
             left in prop::collection::vec(0_u64..1 << 40, 0..50),
             right in prop::collection::vec(0_u64..1 << 40, 0..50),
         ) {
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn last_durations_are_counted() {
+    fn longest_duration_is_counted_in_the_last_bucket() {
         for hits in 1..40_u64 {
             let histogram = histogram(&(0..hits).collect::<Vec<_>>());
             assert_eq!(histogram.percentile(100), Some(hits - 1));
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_one_has_no_quantiles() {
+    fn empty_histogram_has_no_quantiles() {
         assert_eq!(Histogram::default().percentile(50), None);
         assert_eq!(Histogram::default().min(), None);
     }

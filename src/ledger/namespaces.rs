@@ -236,7 +236,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn names_do_not_depend_on_order_or_split(
+        fn named_objects_are_independent_of_order_and_split(
             hashes in prop::collection::vec(any::<u32>(), 0..600),
             cut in 0_usize..600,
         ) {
@@ -256,7 +256,7 @@ mod tests {
         }
 
         #[test]
-        fn parts_of_all_namespaces_add_up_to_the_whole(
+        fn objects_of_all_namespaces_add_up_to_the_total(
             named in prop::collection::vec(0_u64..1_000, 1..50),
             more in 0_u64..50,
             objects in 0_u64..1_000_000,
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_namespace_with_more_named_objects_gets_more() {
+    fn namespace_with_more_named_objects_gets_a_larger_estimate() {
         let part = |named| NamespacePart { named, requests: 1, all: 90, namespaces: 2 };
         assert_eq!((part(80).objects(1_000, Some(10)), part(10).objects(1_000, Some(10))), (810, 110));
         assert_eq!(part(80).objects(1_000, None), 881);

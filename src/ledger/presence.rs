@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn overlap_of_a_whole_presence_is_not_a_change() {
+    fn complete_overlap_is_not_a_change() {
         let (old, new) = (presence(0..6_400), presence(6_300..6_400));
         assert_eq!(old.precedes(&new), None);
         assert_eq!(
@@ -197,7 +197,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn neither_order_nor_repetition_matters(
+        fn presence_is_independent_of_order_and_repetition(
             times in prop::collection::vec(prop_oneof![any::<i64>(), 0_i64..1_000, 0_i64..10_000_000], 1..40),
             cut in 0_usize..40,
         ) {

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn events_before_the_end_take_part_in_the_bound_of_rows() {
+    fn request_received_events_count_toward_the_row_limit() {
         let alike = |user, stage| (0..4).map(move |namespace| (user, namespace, stage));
         let each = |stage| (0..60).flat_map(move |user| alike(user, stage));
         let received = each(Stage::RequestReceived);
@@ -269,7 +269,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn shared_clients_match_the_naive_twin(
+        fn shared_clients_match_single_threaded_clients(
             sent in prop_oneof![
                 prop::collection::vec((0_u8..6, 0_u8..6, stage()), 0..30),
                 prop::collection::vec((0_u8..60, 0_u8..60, stage()), 0..300),

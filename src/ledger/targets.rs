@@ -226,7 +226,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn neither_order_nor_split_matters(
+        fn targets_are_independent_of_order_and_split(
             names in prop::collection::vec(0_u16..400, 0..600),
             cut in 0_usize..600,
         ) {
@@ -238,7 +238,7 @@ mod tests {
         }
 
         #[test]
-        fn few_are_counted_exactly(names in prop::collection::vec(0_u16..60, 1..300)) {
+        fn few_targets_are_counted_exactly(names in prop::collection::vec(0_u16..60, 1..300)) {
             let mut naive: BTreeMap<u16, u64> = BTreeMap::new();
             for name in &names {
                 *naive.entry(*name).or_default() += 1;
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn many_are_estimated() {
+    fn many_targets_are_estimated() {
         let names: Vec<u16> = (0..20_000).collect();
         let targets = targets(&names);
         assert!(targets.sampled > 0);

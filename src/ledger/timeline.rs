@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_is_taken_out_of_wider_windows() {
+    fn narrow_windows_are_subtracted_from_wider_ones() {
         let mut whole = timeline(&(0..1_600).collect::<Vec<_>>()).windows();
         whole.subtract(&timeline(&[0, 1, 7]).windows());
         assert_eq!(whole.minutes, 2);
@@ -281,7 +281,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn neither_order_nor_split_matters(
+        fn timelines_are_independent_of_order_and_split(
             minutes in prop::collection::vec(0_i64..5_000, 0..4_000),
             cut in 0_usize..4_000,
         ) {

@@ -202,7 +202,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lines_meet_in_any_order_and_split(
+        fn traces_are_assembled_in_any_order_and_split(
             numbers in prop::collection::vec(0_u32..40, 0..40),
             seed in any::<prop::sample::Index>(),
             cut in any::<prop::sample::Index>(),
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_is_put_together() {
+    fn trace_lines_are_assembled_into_one_trace() {
         let mut traces = fill(&lines(7).into_iter().enumerate().collect::<Vec<_>>());
         let trace = traces.by_audit_id().next().expect("a trace");
         assert!(trace.request.is_some());
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_number_or_a_header() {
+    fn traces_without_a_number_have_no_audit_id() {
         let old = r#"Trace "List *api.PodList" (started 2016-05-17 20:10:11 +0800 CST):"#.to_owned();
         let mut traces = fill(&[(0, old.clone()), (9, old), (20, lines(1)[1].clone())]);
         assert_eq!(traces.assembled().count(), 2);

@@ -446,7 +446,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn neither_order_nor_split_matters(
+        fn version_evidence_is_independent_of_order_and_split(
             notes in prop::collection::vec((0_u8..4, 0_u8..9, 0_u32..3, 0_u16..5, 0_i64..50), 0..60),
             cut in 0_usize..60,
         ) {

@@ -81,7 +81,7 @@ fn a_list_with_a_watch_is_an_informer_start() {
 }
 
 #[test]
-fn relists_have_a_cause() {
+fn each_relist_is_counted_by_its_cause() {
     let expired = TestRequest(400_300, RequestKind::WatchEnded, ResponseClass::Expired, 1, 0);
     let refused = TestRequest(600_000, RequestKind::WatchEnded, ResponseClass::Refused, 1, 0);
     let done = [
@@ -262,7 +262,7 @@ fn relists_are_found_if_server_clocks_differ() {
 }
 
 #[test]
-fn a_double_start_has_a_watch_and_no_third_list() {
+fn two_lists_before_a_watch_are_a_double_start() {
     let twice = |done: &[TestRequest]| pattern(done, LIST).informers.twice;
     assert_eq!(twice(&[list(0), list(40_000)]), 0, "a job at its begin and its end");
     assert_eq!(twice(&[list(0), list(2_000), watch(2_200, 100_000)]), 1);

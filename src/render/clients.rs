@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_of_unknown_cost_have_rows_as_far_as_there_is_room() {
+    fn clients_of_unknown_cost_get_rows_up_to_the_limit() {
         let mut clients: Vec<Client> = (0..30).map(client).collect();
         clients[20..].iter_mut().for_each(|client| client.cost.lower_bound = true);
         let (rows, others) = shown(&clients, 3);

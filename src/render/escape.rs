@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn secret_with_json_escapes_is_masked_whole() {
+    fn secret_with_json_escapes_is_masked_completely() {
         for secret in [
             "hun\"ter2",
             "hun\\ter2",

@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marked_row_has_the_reason_of_the_head() {
+    fn marked_row_ends_with_the_reason_code() {
         let uri = "/api/v1/pods?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
         let request = Readable::new("GET", uri).expect("a request");
         let page = render(&request, &Server::with_defaults(KubeVersion::new(29, 3)), 160);

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_requests_far_away_are_outside_on_both_sides() {
+    fn densest_span_excludes_few_distant_requests() {
         assert_eq!(densest(&[(5, 30), (9, 40)]), Some((5, 9)));
         assert_eq!(densest(&[(5, 30), (9, 40), (4_000_000, 1)]), Some((5, 9)));
         assert_eq!(densest(&[(0, 1), (5, 30), (9, 40)]), Some((5, 9)));

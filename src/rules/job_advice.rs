@@ -40,7 +40,7 @@ mod tests {
     }
 
     #[test]
-    fn the_more_likely_text_is_first() {
+    fn more_likely_advice_is_first() {
         assert_eq!(either(Job::Yes), "List once a run.");
         assert_eq!(either(Job::No), "WATCH it.");
         assert_eq!(
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_text_for_jobs_the_other_one_is_shown() {
+    fn other_advice_is_shown_without_a_text_for_jobs() {
         for job in [Job::No, Job::Perhaps, Job::Likely, Job::Yes] {
             assert_eq!(job_advice(job, None, Some("Page.".to_owned())).as_deref(), Some("Page."));
         }

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn error_is_found_in_both_places() {
+    fn error_is_parsed_inside_and_beside_the_request() {
         let inside = r#"2026-03-01 09:00:12.5 W | etcdserver: read-only range request "key:\"/registry/a\" " with result "error:etcdserver: request timed out" took too long (17s) to execute"#;
         let beside = r#"{"level":"warn","ts":"2026-03-01T09:00:12.5Z","caller":"x","msg":"apply request took too long","took":"17s","request":"key:\"/registry/a\" ","response":"","error":"etcdserver: request timed out"}"#;
         for text in [inside, beside] {

@@ -34,7 +34,7 @@ fn documents_and_elements_are_separated() {
 }
 
 #[test]
-fn after_damage_the_next_document_is_found() {
+fn next_document_is_found_after_damage() {
     assert_eq!(texts("{\"a\": \"to\n{\"b\":2}"), ["{\"a\": \"to", "{\"b\":2}"], "torn in a string");
     assert_eq!(texts("{\"a\": 1\n{\"b\":2}\n{\"c\":3}"), ["{\"a\": 1", "{\"b\":2}", "{\"c\":3}"]);
     assert_eq!(texts("{\"a\": 1,\n{\"b\":2}"), ["{\"a\": 1,", "{\"b\":2}"], "torn behind a comma");

@@ -97,7 +97,7 @@ fn requests_are_classified_by_kind() {
 }
 
 #[test]
-fn the_worst_one_is_the_greatest_then_the_longest_then_the_first() {
+fn worst_request_is_the_largest_then_longest_then_first() {
     let mut lines = EtcdLines::default();
     for (bytes, took, number) in [(7, 900, 1), (9, 200, 2), (9, 300, 4), (9, 300, 3)] {
         observe(&mut lines, &line(KEYS[0], 1, bytes, took, 10), number);
@@ -187,7 +187,7 @@ fn duplicates_only_affect_the_shown_position() {
 
 proptest! {
     #[test]
-    fn neither_order_nor_split_matters(
+    fn etcd_lines_are_independent_of_order_and_split(
         all in prop::collection::vec((select(&KEYS[..]), 0_u64..4, 0_u64..4, 100_u64..104, 0_u64..9), 1..60),
         turn: Index,
         cut: Index,

@@ -101,7 +101,7 @@ fn naive(events: &[(u8, i64)]) -> Settled {
 
 proptest! {
     #[test]
-    fn kept_entries_are_independent_of_order_and_split(
+    fn history_entries_are_independent_of_order_and_split(
         events in prop::collection::vec((0_u8..30, 0_i64..1_000), 0..400),
         heavy in prop::collection::vec((0_u8..3, 0_i64..1_000), 0..200),
         cut in 0_usize..600,
@@ -123,7 +123,7 @@ proptest! {
     }
 
     #[test]
-    fn shared_watch_histories_match_the_naive_twin(
+    fn shared_watch_histories_match_single_threaded_ones(
         events in prop::collection::vec((0_u8..8, 0_i64..60), 0..400),
         cut in 0_usize..400,
     ) {

@@ -222,7 +222,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn counts_are_those_of_a_map(one in counts(), two in counts()) {
+        fn packed_counts_match_a_map(one in counts(), two in counts()) {
             let (mut packed, other): (Packed, Packed) =
                 (one.iter().copied().collect(), two.iter().copied().collect());
             let all = naive(&one);

@@ -89,7 +89,7 @@ fn syntax_errors_have_a_position() {
 }
 
 #[test]
-fn numbers_of_both_kinds_compare() {
+fn doubles_compare_with_integers() {
     let condition = compile("stats.peakPerMinute >= threshold.many").expect("a condition");
     let name_of = |name: VariableRef| {
         if name.root == Root::Threshold { "many".to_owned() } else { "peakPerMinute".to_owned() }

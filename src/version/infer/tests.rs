@@ -108,7 +108,7 @@ fn newest_fitting_release_is_used_without_claims() {
 }
 
 #[test]
-fn gate_set_by_the_user_proves_nothing() {
+fn gate_set_by_the_user_is_not_version_evidence() {
     let mut ledger = Ledger::default();
     ledger.versions.show(Sign::InitialEventsRefused, 0, Some(5));
     let mut gates = FeatureGates::default();
