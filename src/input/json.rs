@@ -353,8 +353,8 @@ const LOOKAHEAD: usize = SPACES + 4;
 /// The scanner searches damaged text for the next element. It accepts at most this many spaces between two tokens.
 const SPACES: usize = 4;
 
-/// Returns the offset in damaged text at which a document or element begins. `text` ends directly before a brace.
-/// `next` is the first byte after the brace that is not a space.
+/// Decides whether a document or element begins at a brace in damaged text, and returns its offset. `text` is the
+/// text before the brace. `next` is the first byte after the brace that is not a space.
 ///
 /// A string that contains JSON (`"{\"…`) begins at the quote before the brace. An object (`{"…` or `{}`) begins at
 /// the brace. Returns `None` if neither can begin here.

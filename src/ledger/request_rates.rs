@@ -97,7 +97,8 @@ impl RequestRates {
         Self::rate_of(all, || self)
     }
 
-    /// Like [`RequestRates::rate`], but computes `rates` only if the windows of `all` are wider than a minute.
+    /// Like [`RequestRates::rate`], but calls `rates` only if the windows of the timeline `all` are wider than a
+    /// minute. Otherwise the timeline alone gives the rate.
     pub(crate) fn rate_of<R: Borrow<Self>>(all: &Timeline, rates: impl FnOnce() -> R) -> Option<Rate> {
         let rate = all.rate()?;
         if rate.window_minutes == 1 {

@@ -29,8 +29,8 @@ pub(crate) struct Targets {
     /// The number of calls to [`Targets::record`]. [`Targets::distinct`] never exceeds it, so clients cannot raise
     /// that estimate by their choice of targets.
     records: u64,
-    /// Requests for all targets. Each table uses another part of the hash. `None` while all targets are counted
-    /// individually.
+    /// Estimated counts of requests by target. Each of the two tables is indexed by another part of the target's
+    /// hash. `None` while all targets are counted individually.
     cells: Option<Box<[Table; 2]>>,
 }
 

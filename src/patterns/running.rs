@@ -105,8 +105,8 @@ fn running(all: &[ObservedInstance<'_>], log: (i64, i64)) -> Running {
     let started = ended.iter().filter(|one| one.has_started(log.0)).count();
     let first_end = ended.iter().map(|one| one.to).min();
     let last_start = ended.iter().map(|one| one.from).max();
-    // Instances that start together and read only once may still run. Jobs run one after another. So the last job
-    // starts at least [`SILENCE`] after the first job ended.
+    // Distinguishes jobs from instances that started together, read once and may still run. Jobs run one after another: the
+    // last job starts at least [`SILENCE`] after the first one ended.
     let is_one_by_one = first_end.zip(last_start).is_some_and(|(end, start)| start - end >= SILENCE);
     let most_ended = started * 2 >= all.len() && ended.len() * 3 >= all.len() * 2;
     if started >= MANY && most_ended && is_one_by_one {

@@ -77,8 +77,8 @@ impl TableRow<'_> {
             .unwrap_or_else(|| limited(text, width, most))
     }
 
-    /// Returns the lines of a text if it fits into `most` lines uncut. If necessary, shortens the resource's name in
-    /// the text. Returns `None` if the text still does not fit.
+    /// Returns the lines of a text that fits into `most` lines without a cut at its end. If it does not fit, tries it
+    /// with a shorter name of the resource. Returns `None` if neither fits.
     fn uncut(&self, text: &str, width: usize, most: usize) -> Option<Vec<String>> {
         let short = || self.without_group(text)?.iter().find_map(|short| fitting(short, width, most));
         fitting(text, width, most).or_else(short)

@@ -159,8 +159,8 @@ pub(crate) fn unknown_files(sources: &Sources, counts: &InputCounts) -> Vec<v1::
 /// The maximum number of directories that a command names.
 const NAMED_DIRECTORIES: usize = 4;
 
-/// The command with which kubetoll can read several files of one type. `None` if no file extension selects exactly
-/// these files.
+/// The shell command that makes several files of one type readable. It selects them by file extension. `None` if no
+/// extension selects exactly these files.
 fn command_for_all(sources: &Sources, kind: FileKind, paths: &[&Path]) -> Option<String> {
     let (first, _) = paths.split_first().filter(|(_, others)| !others.is_empty())?;
     let extension = first.extension()?;
@@ -261,8 +261,8 @@ fn notes(counts: &InputCounts, formats: &BTreeMap<Layers, u64>) -> Vec<String> {
          reads are unknown (not-observable)",
     );
     note(
-        // Sum the counts of the source files, which consider all envelopes. `formats` has at most three envelopes for
-        // each event, so it may omit the envelope of this category.
+        // Sum the counts of the source files instead of the counts by input format. The format of an event contains
+        // at most three envelopes, so it may omit the envelope that shows this category.
         counts.sources.values().map(|source| source.without_reads).sum(),
         "events of the AKS category kube-audit-admin: {}. It omits every GET and LIST; for reads, collect kube-audit",
     );

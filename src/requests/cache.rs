@@ -14,7 +14,7 @@ const MAX_TEXT: usize = 2 << 10;
 #[derive(Debug)]
 pub(super) struct Cache<V> {
     pairs: Vec<SlotPair>,
-    /// The cached values, two for each pair.
+    /// The cached values. The pair with index `n` has the values `2 * n` and `2 * n + 1`.
     values: Vec<V>,
     /// The number of insertions since the cache last grew.
     filled: usize,

@@ -161,7 +161,8 @@ impl Fingerprints {
 
     /// The hash of an access line. Some servers before 1.36 write two lines for a request, from two places in the
     /// handler chain. Both lines have the same hash, unless the request is a WATCH. The first line of a WATCH has no
-    /// status, and the hash covers the status. A request without an audit ID has only one line.
+    /// status, and the hash covers the status. Lines without an audit ID never come in pairs, so their hash also
+    /// covers latency and time.
     #[must_use]
     pub(crate) fn access(&self, line: &AccessLine<'_>, logged_at: Option<i64>) -> u64 {
         let mut hash = self.0.build_hasher();

@@ -56,9 +56,9 @@ pub struct Decoder {
     /// The values of the current event's escaped fields, without escapes.
     unescaped: String,
     callers: CachedCallers,
-    /// True if the last line passed to [`Decoder::locate`] was not in the log backend's format. The decoder then does
-    /// not try this format again for that line and the next one. Adjacent lines mostly have the same format. The flag
-    /// never changes an outcome.
+    /// True if the last line passed to [`Decoder::locate`] was not in the log backend's format. Then the decoder does
+    /// not try this format a second time on that line. It also does not try it first on the next line, because
+    /// adjacent lines mostly have the same format. The flag never changes an outcome.
     is_last_line_nonstandard: bool,
     parts: LineParts,
     /// For each output stream: the envelopes around the last part that was read.
@@ -835,8 +835,8 @@ impl Decoder {
         has_event
     }
 
-    /// If the user requires a batch format, adds this format to the envelopes. The start of a damaged batch may be
-    /// lost. Without this function, the elements of such a batch would count as another format.
+    /// Adds the batch format that the user requires to the envelopes. If the start of a damaged batch is lost, its
+    /// elements look as if they had another format. Without this function, they would not count.
     fn only_batch<'t>(&self, context: TextContext<'t>) -> TextContext<'t> {
         let named = self.required_format.iter().flat_map(|required_format| required_format.iter());
         named

@@ -27,7 +27,8 @@ pub(super) fn read(text: &str) -> Option<EtcdResult<'_>> {
 /// Parses a line with a prefix before capnslog's header.
 pub(super) fn find(text: &str) -> Option<EtcdResult<'_>> {
     let bar = memchr::memmem::find(text.as_bytes(), b" | ")?;
-    // The timestamp may end with a fraction of up to nine bytes. So try the longest timestamp before ` | ` first.
+    // The fraction of the timestamp before ` | ` may have up to nine bytes, or be absent. So try each length, the
+    // longest first.
     let start = (SECONDS..=SECONDS + 9).rev().find_map(|length| {
         let start = bar.checked_sub(length + 2)?;
         text.get(start..).filter(|rest| header(rest).is_some())

@@ -8,7 +8,7 @@
 use super::access::{AccessLine, micros};
 use crate::k8s::Mark;
 
-/// Parses the text after the header; `None` if it is not such a line.
+/// Parses the text after klog's header. Returns `None` if the line is not an access line in the older format.
 pub(super) fn read(text: &str) -> Option<AccessLine<'_>> {
     let (method, rest) =
         text.split_at(memchr::memchr(b' ', text.as_bytes()).filter(|at| (3..=7).contains(at))?);

@@ -96,7 +96,7 @@ const TEXTS: &str = "
 | placeholder | meaning |
 |---|---|
 | `{{ client }}` | the client's short name, such as `monitoring/poller` |
-| `{{ resource }}` | the resource of the group, or that of its shape with the most requests |
+| `{{ resource }}` | the resource of the group; if the group has several, the resource of the shape with the most requests |
 | `{{ product }}` | the product of the user agent with the most requests |
 | `{{ shape }}` | the shape with the most requests |
 | `{{ permission }}` | for requests that were refused with 403: the missing permission, the RBAC rule, and the command that checks it; else empty |

@@ -18,8 +18,8 @@ pub(in crate::report) struct Case {
     pub(crate) worst: Vec<Member>,
     /// The findings, those of the worst member first. The first finding leads the case.
     pub findings: Vec<usize>,
-    /// The number of findings of the worst member. If the leading finding is on all members, the number of findings
-    /// on all members.
+    /// The number of findings of the worst member. If the leading finding is about all members together, this is the
+    /// number of findings about all members together.
     pub(crate) worst_findings: usize,
     /// Whether the leading finding is on all members together.
     pub(crate) is_on_sum: bool,
