@@ -82,7 +82,7 @@ pub(super) const COUNTS: &[Variable<GroupGetter>] = counts! {
         |pattern| pattern.informers.starts;
     "relists", "LISTs with which an informer started again, because its WATCH had ended, expired or been refused.",
         |pattern| pattern.informers.relists();
-    "relistsExpired", "Part of `relists`: those after a WATCH that got status 410 or ended within a second. Such a WATCH had a revision that was too old.",
+    "relistsExpired", "Part of `relists`: those after a WATCH that got status 410 or ended within a second. Status 410 shows that the revision was too old. An end within a second makes that probable.",
         |pattern| pattern.informers.relists_expired;
     "relistsRefused", "Part of `relists`: those after a WATCH that was refused with another status.",
         |pattern| pattern.informers.relists_refused;
@@ -92,7 +92,7 @@ pub(super) const COUNTS: &[Variable<GroupGetter>] = counts! {
         |pattern| pattern.informers.most_relists;
     "mostRelistsInAnHour", "The most relists of one informer within 60 minutes after its WATCH had expired or been refused. Instances that are addresses do not count, since many informers may share an address.",
         |pattern| pattern.informers.most_in_an_hour;
-    "startsTwice", "Starts with exactly two LISTs of the same collection within ten seconds by one instance, and a WATCH after them.",
+    "startsTwice", "Starts with exactly two LISTs of the same collection within ten seconds by one instance, and a WATCH after them. A LIST counts only if it was served in one page.",
         |pattern| pattern.informers.twice;
     "alone", "Served LISTs and GETs without a WATCH of the same collection or object within 30 s.",
         |pattern| pattern.polling.alone;
