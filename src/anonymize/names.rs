@@ -72,11 +72,12 @@ impl Anonymizer {
         }
     }
 
-    /// Returns a pseudonym for a resource of an API group.
+    /// Returns a pseudonym for a resource of an API group. Keeps `namespaces` in each group, because the server reads
+    /// that segment of any path as the prefix of a namespace (`RequestInfoFactory.NewRequestInfo`).
     pub(super) fn resource(&self, group: &str, resource: &str) -> String {
         let is_public = public::is_group(group) && public::is_resource(resource);
         let name = if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") };
-        if resource.is_empty() || is_public || self.configured.contains(&name) {
+        if matches!(resource, "" | "namespaces") || is_public || self.configured.contains(&name) {
             resource.to_owned()
         } else {
             self.word(&name)
