@@ -11,7 +11,8 @@ check:
 
 # Write all generated docs again.
 docs:
-    UPDATE_DOCS=1 cargo test --test docs --test export
+    UPDATE_DOCS=1 cargo test --test project docs
+    UPDATE_DOCS=1 cargo test --test outputs export
 
 # Accept changed snapshots; look at the diff before you commit.
 bless:

@@ -8,14 +8,14 @@ use kubetoll::k8s::Event;
 
 mod support;
 
-use support::{counted, run};
+use support::{counted, settings, timeline};
 
 fn main() {
     let mut criterion = support::criterion();
     let log = String::from_utf8(support::log()).expect("JSON is UTF-8");
     let lines: Vec<&str> = log.lines().collect();
     let mut group = support::group(&mut criterion, "envelopes", Throughput::Elements(lines.len() as u64));
-    let (settings, timeline) = (run::settings(1, &[]), run::timeline());
+    let (settings, timeline) = (settings(1), timeline());
     for (name, wrap) in WRAPS {
         let bytes = lines.iter().map(|line| wrap(line) + "\n").collect::<String>().into_bytes();
         let framing = detect::framing(&bytes);

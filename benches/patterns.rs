@@ -10,10 +10,6 @@ use kubetoll::ledger::{Ledger, ServerTimeline};
 use kubetoll::patterns::Patterns;
 use kubetoll::pipeline::{Pass, Settings, Shared, Worker};
 
-#[allow(dead_code, reason = "the tests and the example use the rest")]
-#[path = "support/synth/mod.rs"]
-mod synth;
-
 const PODS: usize = 1_000;
 const LINES: usize = 100_000;
 

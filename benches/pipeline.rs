@@ -10,14 +10,14 @@ use std::sync::Arc;
 use criterion::{Criterion, Throughput};
 use kubetoll::decode::{Decoder, Outcome, SourceFacts};
 use kubetoll::input::framing::lines;
-use kubetoll::input::{Block, SourcePosition};
+use kubetoll::input::{Block, Source, SourcePosition};
 use kubetoll::k8s::Event;
 use kubetoll::pipeline;
 use kubetoll::requests::Classifier;
 
 mod support;
 
-use support::{counted, run};
+use support::{counted, settings, timeline};
 
 fn main() {
     let mut criterion = support::criterion();
@@ -40,7 +40,7 @@ fn stages(criterion: &mut Criterion, block: &Block) {
     });
     group.bench_function("decode", |bencher| {
         bencher.iter(|| {
-            let mut decoder = Decoder::new(None, run::MAX_LINE);
+            let mut decoder = Decoder::new(None, settings(1).max_record);
             for line in lines() {
                 decoder.record(&line, SourceFacts::default(), &mut |outcome, _| {
                     black_box(outcome);
@@ -50,7 +50,7 @@ fn stages(criterion: &mut Criterion, block: &Block) {
     });
     group.bench_function("decode, classify", |bencher| {
         bencher.iter(|| {
-            let mut decoder = Decoder::new(None, run::MAX_LINE);
+            let mut decoder = Decoder::new(None, settings(1).max_record);
             let mut classifier = Classifier::default();
             for line in lines() {
                 let place = SourcePosition { source: 0, offset: line.offset, line: line.line };
@@ -62,7 +62,7 @@ fn stages(criterion: &mut Criterion, block: &Block) {
             }
         });
     });
-    let (settings, timeline) = (run::settings(1, &[]), run::timeline());
+    let (settings, timeline) = (settings(1), timeline());
     group.bench_function("decode, classify, observe", |bencher| {
         bencher.iter_with_large_drop(|| counted(block, &settings, &timeline));
     });
@@ -74,14 +74,14 @@ fn whole(criterion: &mut Criterion, log: &[u8]) {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("audit.log");
     std::fs::write(&path, log).expect("a file");
-    let sources = run::sources(&[path]);
-    let timeline = run::timeline();
+    let sources = [Source { path: Some(path), explicit: true, modified: None, size: 0 }];
+    let timeline = timeline();
     let mut group = support::group(criterion, "file to ledger", Throughput::Bytes(log.len() as u64));
     for threads in [1, 2] {
-        let settings = run::settings(threads, &[]);
+        let settings = settings(threads);
         group.bench_function(format!("{threads} threads"), |bencher| {
             bencher.iter_with_large_drop(|| {
-                pipeline::run(&sources.list, &settings, &timeline, &Arc::default()).expect("threads")
+                pipeline::run(&sources, &settings, &timeline, &Arc::default()).expect("threads")
             });
         });
     }

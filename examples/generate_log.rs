@@ -13,10 +13,6 @@ use clap::{Parser, ValueEnum};
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
 
-#[allow(dead_code, reason = "the benchmarks and the tests use the rest")]
-#[path = "../benches/support/synth/mod.rs"]
-mod synth;
-
 /// Write an audit log as a kube-apiserver would, made up from a seed.
 #[derive(Parser)]
 struct Arguments {

@@ -12,14 +12,7 @@ use std::path::PathBuf;
 use anyhow::{Context, anyhow};
 use clap::Parser;
 
-#[allow(dead_code, reason = "the tests use the rest")]
-#[path = "../benches/support/scenarios/mod.rs"]
-mod scenarios;
-#[allow(dead_code, reason = "the benchmarks and the tests use the rest")]
-#[path = "../benches/support/synth/mod.rs"]
-mod synth;
-
-use scenarios::{Settings, Version};
+use synth::scenarios::{self, Settings, Version};
 
 /// Write the audit log of a cluster in which one thing happens.
 #[derive(Parser)]

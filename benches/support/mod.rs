@@ -5,14 +5,9 @@ use std::time::Duration;
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, SamplingMode, Throughput};
 use kubetoll::input::Block;
+use kubetoll::k8s::KubeVersion;
 use kubetoll::ledger::ServerTimeline;
 use kubetoll::pipeline::{Counted, Pass, Settings, Shared, Worker};
-
-#[allow(dead_code, reason = "the tests use the rest")]
-#[path = "../../tests/support/run.rs"]
-pub mod run;
-#[allow(dead_code, reason = "the example and the tests use the rest")]
-mod synth;
 
 /// The log's size in bytes: large enough to leave the processor's caches.
 const SIZE: usize = 20_000_000;
@@ -20,6 +15,16 @@ const SIZE: usize = 20_000_000;
 /// The log, the same for each benchmark.
 pub fn log() -> Vec<u8> {
     synth::log(1, 200, SIZE)
+}
+
+/// Settings that count all requests.
+pub fn settings(threads: usize) -> Settings {
+    Settings { threads, max_record: 1 << 20, ..Settings::default() }
+}
+
+/// A timeline of one version.
+pub fn timeline() -> ServerTimeline {
+    ServerTimeline::always(KubeVersion::new(34, 2))
 }
 
 /// Criterion with the settings of all benchmarks. Command line flags override them.

@@ -3,7 +3,7 @@
 //! The verdict shows where a request is served from. The amounts follow from k8s.io/apiserver
 //! `pkg/storage/etcd3/store.go:GetList` and `pkg/storage/cacher/cacher.go:GetList`. Without a limit, the server reads
 //! one range with the whole prefix. With a limit and a selector, it reads pages of doubling size. The project
-//! measured this on 1.25 to 1.36 with the server's counters of fetched objects. `tests/cost_measured.rs` compares the
+//! measured this on 1.25 to 1.36 with the server's counters of fetched objects. `tests/model/cost_measured.rs` compares the
 //! costs of this file with these measurements.
 
 use super::inventory::Inventory;

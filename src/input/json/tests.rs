@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 
-#[path = "../../../tests/support/json_records.rs"]
+#[path = "../../../tests/support/library/json_records.rs"]
 mod json_records;
 
 /// The records of a text that is read in steps of `step` bytes.

@@ -1,0 +1,5 @@
+//! Shared by the tests.
+
+pub mod cases;
+pub mod command;
+pub mod library;
