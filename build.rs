@@ -1,4 +1,5 @@
-//! Embeds the files of `rules/` and of `rules/products/`, so that a new one is one file and no line of Rust.
+//! Embeds the files of `rules/` and of `rules/products/`, so that a new one is one file and no line of Rust. Writes the
+//! names of the rules for the tests that are one case a rule.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,12 +9,16 @@ fn main() {
     let root = env::var("CARGO_MANIFEST_DIR").expect("cargo sets it");
     let rules = Path::new(&root).join("rules");
     println!("cargo::rerun-if-changed=rules");
-    embed(&rules, "rules.in");
+    let names = embed(&rules, "rules.in");
+    write(
+        "rule_cases.in",
+        &format!("cases! {{ {} }}\n", names.join(" ").replace('-', "_").replace(".yaml", "")),
+    );
     embed(&rules.join("products"), "products.in");
 }
 
-/// Writes the names and texts of a directory's YAML files as a Rust expression.
-fn embed(directory: &Path, name: &str) {
+/// Writes the names and texts of a directory's YAML files as a Rust expression. Returns the names.
+fn embed(directory: &Path, name: &str) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(directory)
         .expect("the directory is there")
         .map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"))
@@ -21,13 +26,18 @@ fn embed(directory: &Path, name: &str) {
         .collect();
     names.sort_unstable();
     let mut text = String::from("&[\n");
-    for name in names {
-        let path = directory.join(&name);
+    for name in &names {
+        let path = directory.join(name);
         println!("cargo::rerun-if-changed={}", path.display());
         writeln!(text, "    ({name:?}, include_str!({:?})),", path.display().to_string())
             .expect("a String takes all");
     }
     text.push_str("]\n");
+    write(name, &text);
+    names
+}
+
+fn write(name: &str, text: &str) {
     let out = env::var("OUT_DIR").expect("cargo sets it");
     fs::write(Path::new(&out).join(name), text).expect("OUT_DIR can be written");
 }

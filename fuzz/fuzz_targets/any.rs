@@ -1,10 +1,15 @@
-//! The target that `FUZZ_TARGET` names: one program of 130 MB where `.ci/fuzz` would have to link forty.
+//! Runs the fuzz target that `FUZZ_TARGET` names: all targets are one table in `tests/support/library/targets.rs`, and
+//! one program, because each program takes a minute to link.
 
 #![no_main]
 
 use std::env;
 use std::sync::LazyLock;
 
+#[allow(dead_code, reason = "the tests use the rest")]
+#[path = "../../tests/support/library/mod.rs"]
+mod library;
+
 static NAME: LazyLock<String> = LazyLock::new(|| env::var("FUZZ_TARGET").expect("FUZZ_TARGET names a target"));
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| kubetoll_fuzz::run(&NAME, bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| library::targets::run(&NAME, bytes));

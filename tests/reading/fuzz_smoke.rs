@@ -1,5 +1,5 @@
 //! The fuzz targets' bodies on stable Rust. Each test run tries some thousand inputs; a fuzzer tries millions
-//! (`cargo +nightly fuzz run line`).
+//! (`FUZZ_TARGET=line cargo +nightly fuzz run any fuzz/corpus/line`).
 
 use std::collections::HashSet;
 use std::sync::LazyLock;

@@ -19,9 +19,9 @@ pub static SAMPLES: LazyLock<Vec<(PathBuf, Vec<u8>)>> = LazyLock::new(|| {
     paths.filter(is_sample).map(|path| (path.clone(), text(&path))).collect()
 });
 
-/// The files of a folder, in their order; none if it does not exist.
+/// The files of a folder, in their order.
 pub fn files(folder: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let entries = fs::read_dir(folder).expect("a folder");
     let mut files: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
     files.retain(|path| path.is_file());
     files.sort();

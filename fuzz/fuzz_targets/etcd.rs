@@ -1,5 +1,0 @@
-//! etcd's own log.
-
-#![no_main]
-
-kubetoll_fuzz::target!();

@@ -1,5 +1,0 @@
-//! A log in the envelope `grep`.
-
-#![no_main]
-
-kubetoll_fuzz::target!();

@@ -1,5 +1,0 @@
-//! An inventory.
-
-#![no_main]
-
-kubetoll_fuzz::target!();

@@ -1,5 +1,0 @@
-//! Where JSON documents end.
-
-#![no_main]
-
-kubetoll_fuzz::target!();

@@ -1,5 +1,0 @@
-//! A log in the envelope `node-logs`.
-
-#![no_main]
-
-kubetoll_fuzz::target!();

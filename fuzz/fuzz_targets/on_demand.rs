@@ -1,5 +1,0 @@
-//! Events read on demand, beside `serde_json`.
-
-#![no_main]
-
-kubetoll_fuzz::target!();

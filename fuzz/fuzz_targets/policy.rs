@@ -1,5 +1,0 @@
-//! A policy file.
-
-#![no_main]
-
-kubetoll_fuzz::target!();

@@ -1,5 +1,0 @@
-//! A log in the envelope `syslog`.
-
-#![no_main]
-
-kubetoll_fuzz::target!();

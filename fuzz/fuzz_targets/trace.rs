@@ -1,5 +1,0 @@
-//! A log in the envelope `trace`.
-
-#![no_main]
-
-kubetoll_fuzz::target!();

@@ -1,5 +1,0 @@
-//! A log in the envelope `yaml`.
-
-#![no_main]
-
-kubetoll_fuzz::target!();
