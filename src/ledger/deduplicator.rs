@@ -44,8 +44,6 @@ const AT_FIRST: usize = 1 << 12;
 /// time slots apart. Also, the event at the end of a long request appears in the log long after the request's receive
 /// time.
 const STILL_OPEN: usize = 2;
-/// A closed table opens again after this many late events.
-const MOST_LATE: usize = 64;
 /// The number of tables for each time slot. With several tables, workers that read events of the same time slot
 /// rarely wait for each other.
 const TABLES: u64 = 8;
@@ -86,97 +84,46 @@ impl ShortHash {
 }
 
 /// The events in one of the [`TABLES`] parts of a time slot.
-#[derive(Debug)]
-enum SlotTable {
-    /// An open table. Most events of a slot arrive while its table is open.
-    Open(HashTable<ShortHash>),
-    /// A closed table: the sorted events, and the number of late events since the table closed. A table closes when
-    /// later time slots exist, because few events of its own slot will follow. It then takes half of the memory of an
-    /// open table.
-    Closed(Vec<ShortHash>, usize),
+#[derive(Debug, Default)]
+struct SlotTable {
+    /// The events that arrived while later time slots did not exist yet, in ascending order. A sorted list takes half
+    /// of the memory of a hash table. Empty until the table is closed.
+    closed: Vec<ShortHash>,
+    /// The other events. Few events arrive after the table is closed.
+    open: HashTable<ShortHash>,
 }
 
 impl SlotTable {
     fn len(&self) -> usize {
-        match self {
-            Self::Open(table) => table.len(),
-            Self::Closed(sorted, _) => sorted.len(),
-        }
+        self.closed.len() + self.open.len()
     }
 
     fn contains(&self, event: ShortHash) -> bool {
-        match self {
-            Self::Open(table) => table.find(event.spread(), |own| *own == event).is_some(),
-            Self::Closed(sorted, _) => sorted.binary_search(&event).is_ok(),
-        }
+        self.is_closed_over(event) || self.open.find(event.spread(), |own| *own == event).is_some()
+    }
+
+    fn is_closed_over(&self, event: ShortHash) -> bool {
+        !self.closed.is_empty() && self.closed.binary_search(&event).is_ok()
     }
 
     /// Adds an event. Returns false if the event is in the table already.
     fn insert(&mut self, event: ShortHash) -> bool {
-        match self {
-            Self::Open(table) => match table.entry(event.spread(), |own| *own == event, |own| own.spread()) {
-                Entry::Occupied(_) => false,
-                Entry::Vacant(vacant) => {
-                    vacant.insert(event);
-                    true
-                }
-            },
-            Self::Closed(sorted, late) => match sorted.binary_search(&event) {
-                Ok(_) => false,
-                Err(at) => {
-                    if sorted.len() == sorted.capacity() {
-                        sorted.reserve_exact(sorted.len() / 8 + 1);
-                    }
-                    sorted.insert(at, event);
-                    *late += 1;
-                    if *late > MOST_LATE {
-                        self.open();
-                    }
-                    true
-                }
-            },
+        if self.is_closed_over(event) {
+            return false;
         }
-    }
-
-    /// Turns a closed table into an open table. An insertion into a sorted list moves half of the list on average, so
-    /// many late events need a hash table.
-    fn open(&mut self) {
-        if let Self::Closed(sorted, _) = self {
-            let mut table = HashTable::with_capacity(sorted.len());
-            for event in sorted {
-                table.insert_unique(event.spread(), *event, |own| own.spread());
+        match self.open.entry(event.spread(), |own| *own == event, |own| own.spread()) {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(vacant) => {
+                vacant.insert(event);
+                true
             }
-            *self = Self::Open(table);
         }
     }
 
     fn close(&mut self) {
-        if let Self::Open(table) = self {
-            *self = Self::Closed(ascending(std::mem::take(table)), 0);
-        }
+        self.closed = std::mem::take(&mut self.open).into_iter().collect();
+        self.closed.sort_unstable();
     }
-}
-
-/// Returns the events in ascending order. First groups them by their first byte, then sorts each group. Hashes are
-/// spread evenly, so few events share a first byte.
-fn ascending(events: HashTable<ShortHash>) -> Vec<ShortHash> {
-    let first_byte = |event: ShortHash| usize::from(event.0[0] >> 8);
-    let mut ends = [0_usize; 1 << 8];
-    events.iter().for_each(|event| ends[first_byte(*event)] += 1);
-    let mut end = 0;
-    for count in &mut ends {
-        end += *count;
-        *count = end;
-    }
-    let mut sorted = vec![ShortHash::default(); events.len()];
-    // Each first byte has its own part of the list. Fill each part backwards from its end.
-    for event in events {
-        let next = &mut ends[first_byte(event)];
-        *next -= 1;
-        sorted[*next] = event;
-    }
-    sorted.chunk_by_mut(|a, b| first_byte(*a) == first_byte(*b)).for_each(<[ShortHash]>::sort_unstable);
-    sorted
 }
 
 /// An event's hash and its receive time in microseconds since 1970; 0 if unknown.
@@ -239,7 +186,7 @@ impl DedupShard {
             // gets only one event.
             let others = *events / begun.max(1);
             order.push_back(table);
-            SlotTable::Open(HashTable::with_capacity(others.min(AT_FIRST)))
+            SlotTable { closed: Vec::new(), open: HashTable::with_capacity(others.min(AT_FIRST)) }
         });
         let are_new = hashes.map(|hash| own.insert(ShortHash::from_hash(hash)));
         *events += are_new.iter().filter(|is_new| **is_new).count();
@@ -281,21 +228,6 @@ mod tests {
     }
 
     #[test]
-    fn ascending_sorts_hashes() {
-        for n in [0, 1, 2, 300, 5_000] {
-            for hash_of in [spread, |n| n << 16] {
-                let mut events: Vec<ShortHash> = (0..n).map(hash_of).map(ShortHash::from_hash).collect();
-                let mut table = HashTable::new();
-                for event in &events {
-                    table.insert_unique(event.spread(), *event, |own| own.spread());
-                }
-                events.sort_unstable();
-                assert_eq!(ascending(table), events);
-            }
-        }
-    }
-
-    #[test]
     fn an_event_is_new_once() {
         for mode in [Dedup::Auto, Dedup::Exact] {
             let dedup = Deduplicator::new(mode);
@@ -320,7 +252,7 @@ mod tests {
         assert!((0..40_000).step_by(2).all(|n| dedup.insert(key(n))));
         assert!((0..40_000).skip(1).step_by(2).all(|n| dedup.insert(key(n))));
         let closed = |shard: MutexGuard<'_, DedupShard>| {
-            shard.tables.values().filter(|table| matches!(table, SlotTable::Closed(..))).count()
+            shard.tables.values().filter(|table| !table.closed.is_empty()).count()
         };
         assert!(dedup.shards.lock_each().map(closed).sum::<usize>() > 100);
         assert!((0..40_000).all(|n| !dedup.insert(key(n))));

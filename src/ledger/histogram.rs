@@ -1,60 +1,30 @@
 //! A histogram of durations. Its buckets are fixed, with eight buckets for each doubling of the duration. A percentile
 //! is at most 12.5 % too large. Only buckets with counts take memory.
 
-use std::borrow::Cow;
-use std::fmt;
-
 use super::Merge;
 use super::packed::Packed;
 
 /// A histogram of durations in microseconds. Count, sum, minimum and maximum are exact.
-#[derive(Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Histogram {
     buckets: Packed,
-    /// The buckets of the last durations, which `buckets` does not count yet. This array is stored in the row, so
-    /// most events need no access to the memory of `buckets`.
-    latest: [u16; LATEST],
-    held: u16,
     count: u64,
     sum: u64,
     min: u64,
     max: u64,
 }
 
-const LATEST: usize = 7;
-
 impl Histogram {
     pub(crate) fn record(&mut self, micros: u64) {
-        self.latest[usize::from(self.held)] = bucket_of(micros);
-        self.held += 1;
-        if usize::from(self.held) == LATEST {
-            self.settle();
-        }
+        self.buckets.add(bucket_of(micros), 1);
         self.min = if self.count == 0 { micros } else { self.min.min(micros) };
         self.max = self.max.max(micros);
         self.count += 1;
         self.sum = self.sum.saturating_add(micros);
     }
 
-    /// Adds the durations in `latest` to `buckets`.
-    pub(super) fn settle(&mut self) {
-        for held in 0..usize::from(std::mem::take(&mut self.held)) {
-            self.buckets.add(self.latest[held].into(), 1);
-        }
-    }
-
-    fn settled(&self) -> Cow<'_, Self> {
-        if self.held == 0 {
-            return Cow::Borrowed(self);
-        }
-        let mut settled = self.clone();
-        settled.settle();
-        Cow::Owned(settled)
-    }
-
     #[must_use]
     pub(crate) fn into_buckets(mut self) -> Buckets {
-        self.settle();
         self.buckets.shrink();
         Buckets(self.buckets)
     }
@@ -87,7 +57,7 @@ impl Histogram {
     pub(crate) fn percentile(&self, percent: u64) -> Option<u64> {
         let rank = (self.count * percent).div_ceil(100).max(1);
         let mut counted = 0;
-        for (bucket, count) in self.settled().buckets.counts() {
+        for (bucket, count) in self.buckets.counts() {
             counted += count;
             if counted >= rank {
                 return Some(upper_end(bucket).clamp(self.min, self.max));
@@ -125,37 +95,18 @@ impl Histogram {
         self.count += other.count;
         self.sum = self.sum.saturating_add(other.sum);
         self.buckets.add_all(&other.buckets);
-        for bucket in &other.latest[..usize::from(other.held)] {
-            self.buckets.add(u32::from(*bucket), 1);
-        }
     }
 }
-
-impl fmt::Debug for Histogram {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { buckets, count, sum, min, max, .. } = &*self.settled();
-        write!(f, "Histogram {{ buckets: {buckets:?}, count: {count}, sum: {sum}, min: {min}, max: {max} }}")
-    }
-}
-
-impl PartialEq for Histogram {
-    fn eq(&self, other: &Self) -> bool {
-        let parts = |own: &Self| (own.count, own.sum, own.min, own.max);
-        parts(self) == parts(other) && self.settled().buckets == other.settled().buckets
-    }
-}
-
-impl Eq for Histogram {}
 
 /// Below 8, each value has its own bucket. For larger values, the highest bit that is set and the three bits after it
 /// choose the bucket.
 #[allow(clippy::cast_possible_truncation, reason = "there are 496 buckets")]
-fn bucket_of(micros: u64) -> u16 {
+fn bucket_of(micros: u64) -> u32 {
     if micros < 8 {
-        return micros as u16;
+        return micros as u32;
     }
     let exponent = micros.ilog2();
-    (exponent - 2) as u16 * 8 + ((micros >> (exponent - 3)) & 7) as u16
+    (exponent - 2) * 8 + ((micros >> (exponent - 3)) & 7) as u32
 }
 
 fn upper_end(bucket: u32) -> u64 {
@@ -183,7 +134,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_bucket_holds_its_values(micros: u64) {
-            let bucket = u32::from(bucket_of(micros));
+            let bucket = bucket_of(micros);
             prop_assert!(upper_end(bucket) >= micros);
             prop_assert!(bucket == 0 || upper_end(bucket - 1) < micros);
         }

@@ -17,7 +17,7 @@ use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use rustc_hash::FxBuildHasher;
 
-use super::sorted::make_room;
+use super::packed::make_room;
 use super::{Merge, RowHash};
 use crate::apiserver::Target;
 use crate::k8s::text::prefix;

@@ -33,7 +33,6 @@ mod shared_clients;
 mod shared_histories;
 mod shared_ledger;
 mod shared_row;
-mod sorted;
 pub(crate) mod targets;
 pub(crate) mod timeline;
 pub(crate) mod traces;

@@ -166,10 +166,9 @@ impl Row {
         self.targets.record(request.target_hash(), 1)
     }
 
-    /// Moves buffered counts to their tables. Call it after the last event.
+    /// Moves the counts of current windows to their tables. Call it after the last event.
     pub(crate) fn settle(&mut self) {
         self.timeline.settle();
-        self.latency.settle();
         if let Some(received_times) = &mut self.received_times {
             received_times.settle();
         }
