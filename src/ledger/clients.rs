@@ -232,7 +232,7 @@ impl Clients {
                 for (row_key, row) in product.rows.entries_mut() {
                     let (product, row_key) = (stable_hash(name), row_key.stable_hash());
                     let row_hash = RowHash { client: client_hash, product, row_key };
-                    row.count_in_table(|row| additions.add_to_row(stable_hash(&row_hash), row));
+                    row.show(|row| additions.add_to_row(stable_hash(&row_hash), row));
                 }
             }
         }
@@ -249,7 +249,7 @@ impl Clients {
         for client in self.each_client() {
             for product in client.products.values_mut() {
                 for (row_key, row) in product.rows.entries_mut() {
-                    row.count_in_table(|row| show(row_key, row));
+                    row.show(|row| show(row_key, row));
                 }
             }
         }
@@ -260,7 +260,7 @@ impl Clients {
         for client in self.each_client() {
             for product in client.products.values_mut() {
                 for (row_key, begun) in product.begun.entries_mut() {
-                    begun.count_in_table(|begun| show(row_key, begun.received()));
+                    begun.show(|begun| show(row_key, begun.received()));
                 }
             }
         }

@@ -4,6 +4,7 @@
 //! Tests compare it with [`Clients`](super::Clients), which looks up all tables for each request.
 
 use super::client::namespace_of;
+use super::shared_histories::WaitingEntries;
 use super::{EventsBeforeEnd, Namespaces, RowHash, SharedLedger, SharedRow};
 use crate::requests::{Request, stable_hash};
 
@@ -28,6 +29,8 @@ pub(crate) struct Counter<'c> {
     namespaces: Vec<(u64, u64)>,
     /// The number of distinct objects that requests name, by namespace.
     objects: Namespaces,
+    /// Requests that wait for the lock of an instance history.
+    waiting: WaitingEntries,
 }
 
 impl<'c> Counter<'c> {
@@ -40,6 +43,7 @@ impl<'c> Counter<'c> {
             clients: Vec::new(),
             namespaces: Vec::new(),
             objects: Namespaces::default(),
+            waiting: WaitingEntries::default(),
         }
     }
 
@@ -104,8 +108,10 @@ impl<'c> Counter<'c> {
         self.clients[place_of(client, CLIENTS)] = client;
     }
 
+    /// Adds the requests that still wait to the shared histories. Returns the number of distinct objects by namespace.
     #[must_use]
     pub(crate) fn into_namespaces(self) -> Namespaces {
+        self.shared.histories.flush(self.waiting);
         self.objects
     }
 
@@ -115,8 +121,8 @@ impl<'c> Counter<'c> {
     }
 
     /// Adds the request to the history of its instance, for patterns over time.
-    pub(crate) fn follow(&self, request: &Request<'_>, row: RowHash) {
-        self.shared.histories.note(row, request);
+    pub(crate) fn follow(&mut self, request: &Request<'_>, row: RowHash) {
+        self.shared.histories.note(row, request, &mut self.waiting);
     }
 
     fn note_namespace(&mut self, request: &Request<'_>) {

@@ -96,6 +96,10 @@ impl std::iter::Sum for Size {
 /// Length limit of an instance's name, in bytes. The name of a pod has at most 253.
 const MAX_NAME: usize = 253;
 
+pub(super) fn bounded_name(name: &str) -> CompactString {
+    prefix(name, MAX_NAME).into()
+}
+
 /// The history of one instance of one product of a client.
 #[derive(Debug, Clone)]
 pub(crate) struct InstanceHistory {
@@ -261,7 +265,7 @@ impl InstanceHistories {
         let history = self.followed.entry(key).or_insert_with(|| InstanceHistory {
             client: row.client,
             product: row.product,
-            instance: instance().map(|name| prefix(name, MAX_NAME).into()),
+            instance: instance().map(bounded_name),
             entries: Vec::new(),
             all_requests: 0,
         });

@@ -63,6 +63,7 @@ pub use product_rows::ProductRows;
 pub(crate) use request_rates::{Busiest, RequestRates, Step};
 pub(crate) use row::Row;
 pub(crate) use row_hash::RowHash;
+pub use sharded::contended_locks;
 pub(crate) use shared_ledger::SharedLedger;
 pub(crate) use shared_row::SharedRow;
 pub(crate) use targets::Targets;

@@ -79,7 +79,7 @@ impl Packed {
         self.pairs.reserve_exact(other.pairs.len());
         self.pairs.extend_from_slice(&other.pairs);
         // The stable sort of the standard library merges two sorted runs in linear time.
-        self.pairs.sort();
+        self.pairs.sort_by_key(|pair| pair >> 16);
         let mut too_large = Vec::new();
         self.pairs.dedup_by(|next, own| {
             let is_same = *next & !COUNT == *own & !COUNT;

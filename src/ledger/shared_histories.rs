@@ -2,9 +2,12 @@
 //!
 //! Tests compare them with [`InstanceHistories`], which stores all instances in one table.
 
+use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::instance_histories::{Bounds, HistoryEntry, InstanceHistories, Size, step_down};
+use compact_str::CompactString;
+
+use super::instance_histories::{Bounds, HistoryEntry, InstanceHistories, Size, bounded_name, step_down};
 use super::sharded::Sharded;
 use super::{HistoriesByKind, Merge, RowHash};
 use crate::requests::{Instance, Request};
@@ -27,12 +30,21 @@ impl Default for SharedHistoriesByKind {
 }
 
 impl SharedHistoriesByKind {
-    /// Adds a request to the history of its instance.
-    pub(crate) fn note(&self, row: RowHash, request: &Request<'_>) {
-        let Self { lists, watches, objects } = self;
-        if let Some((histories, entry)) = HistoriesByKind::choose([lists, watches, objects], request) {
-            histories.add(row, request.client.instance_hash, || request.client.instance(), entry);
+    /// Adds a request to the history of its instance. If another worker holds the lock, the request waits in
+    /// `waiting`.
+    pub(crate) fn note(&self, row: RowHash, request: &Request<'_>, waiting: &mut WaitingEntries) {
+        let kinds = [&self.lists, &self.watches, &self.objects];
+        let kinds = std::array::from_fn(|kind| (kinds[kind], kind));
+        if let Some(((histories, kind), entry)) = HistoriesByKind::choose(kinds, request) {
+            let (key, instance) = (request.client.instance_hash, || request.client.instance());
+            histories.add(row, key, instance, entry, &mut waiting[kind]);
         }
+    }
+
+    /// Adds the requests that still wait. Call it after the last request.
+    pub(crate) fn flush(&self, waiting: WaitingEntries) {
+        let kinds = [&self.lists, &self.watches, &self.objects];
+        kinds.into_iter().zip(waiting).for_each(|(histories, mut waiting)| histories.flush(&mut waiting));
     }
 
     /// Removes and returns all histories.
@@ -41,6 +53,21 @@ impl SharedHistoriesByKind {
         let Self { lists, watches, objects } = self;
         HistoriesByKind { lists: lists.take(), watches: watches.take(), objects: objects.take() }
     }
+}
+
+/// The requests of one worker that wait for a lock, by kind.
+pub(crate) type WaitingEntries = [Vec<WaitingEntry>; 3];
+
+/// The maximum number of requests of a kind that wait. Then the worker waits for the locks.
+const MAX_WAITING: usize = 64;
+
+/// A request that waits for the lock of its instance's shard.
+#[derive(Debug)]
+pub(crate) struct WaitingEntry {
+    row: RowHash,
+    key: u64,
+    instance: Instance<CompactString>,
+    entry: HistoryEntry,
 }
 
 /// Histories in shards, chosen by the hash of the instance. All shards are on the same step; see
@@ -63,17 +90,46 @@ impl SharedInstanceHistories {
         Self { shards, bounds: histories.bounds(), followed, excess, entries }
     }
 
-    /// See [`InstanceHistories::add`].
+    /// See [`InstanceHistories::add`]. If another worker holds the lock of the shard, the request joins `waiting`.
     pub(crate) fn add<'i>(
         &self,
         row: RowHash,
         key: u64,
         instance: impl FnOnce() -> Instance<&'i str>,
         entry: HistoryEntry,
+        waiting: &mut Vec<WaitingEntry>,
     ) {
-        let mut shard = self.shards.lock_for(key);
+        if let Some(shard) = self.shards.try_lock_for(key) {
+            return self.change(shard, |shard| shard.add(row, key, instance, entry));
+        }
+        waiting.push(WaitingEntry { row, key, instance: instance().map(bounded_name), entry });
+        if waiting.len() == MAX_WAITING {
+            self.flush(waiting);
+        }
+    }
+
+    /// Adds the requests that wait. Locks each of their shards once.
+    pub(crate) fn flush(&self, waiting: &mut Vec<WaitingEntry>) {
+        let shard_of = |one: &WaitingEntry| Sharded::<InstanceHistories>::number_for(one.key);
+        waiting.sort_unstable_by_key(shard_of);
+        for same_shard in waiting.chunk_by(|one, next| shard_of(one) == shard_of(next)) {
+            self.change(self.shards.lock_nth(shard_of(&same_shard[0])), |shard| {
+                for WaitingEntry { row, key, instance, entry } in same_shard {
+                    shard.add(*row, *key, || instance.as_ref(), *entry);
+                }
+            });
+        }
+        waiting.clear();
+    }
+
+    /// Changes a shard, and updates the sizes.
+    fn change(
+        &self,
+        mut shard: MutexGuard<'_, InstanceHistories>,
+        change: impl FnOnce(&mut InstanceHistories),
+    ) {
         let before = shard.size();
-        shard.add(row, key, instance, entry);
+        change(&mut shard);
         let after = shard.size();
         if before == after {
             return;

@@ -41,7 +41,11 @@ fn kept_by_workers(histories: &InstanceHistories, events: [&[(u8, i64)]; 2]) -> 
         for part in events {
             let shared = &shared;
             scope.spawn(move || {
-                each(part, |row, key, instance, entry| shared.add(row, key, || instance, entry));
+                let mut waiting = Vec::new();
+                each(part, |row, key, instance, entry| {
+                    shared.add(row, key, || instance, entry, &mut waiting);
+                });
+                shared.flush(&mut waiting);
             });
         }
     });
