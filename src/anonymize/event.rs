@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Anonymizer;
-use crate::k8s::event::User as EventUser;
+use crate::k8s::event::{Text, User as EventUser};
 use crate::k8s::{Event, Verb, go_duration, timestamp};
 
 /// The `extra` entry that distinguishes the instances of a ServiceAccount.
@@ -135,7 +135,8 @@ impl EventJson {
     /// Converts a decoded event.
     fn from_event(event: &Event<'_>) -> Self {
         let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-        let user = |user: &EventUser<'_>| UserJson { username: text(&user.username), ..UserJson::default() };
+        let user =
+            |user: &EventUser<Text<'_>>| UserJson { username: text(&user.username), ..UserJson::default() };
         let object = event.object.as_deref().map(|object| {
             let parts = [
                 ("resource", &object.resource),
@@ -147,7 +148,7 @@ impl EventJson {
             let parts = parts.into_iter().filter(|(_, part)| !part.is_empty());
             parts.map(|(key, part)| (key.to_owned(), Value::String(part.to_string()))).collect()
         });
-        let mut converted = Self {
+        Self {
             kind: text("Event"),
             api_version: text("audit.k8s.io/v1"),
             level: text("Metadata"),
@@ -163,15 +164,12 @@ impl EventJson {
                 .map(|code| json!({"metadata": {}, "code": code})),
             request_received_timestamp: text(event.received()),
             stage_timestamp: text(&event.stage_timestamp),
+            user: event.user.as_ref().map(user),
+            impersonated_user: event.impersonated_user.as_ref().map(user),
+            source_ips: event.source_ips.as_ref().and_then(|raw| serde_json::from_str(raw).ok()),
+            user_agent: text(&event.user_agent),
             ..Self::default()
-        };
-        event.caller.with(|caller| {
-            converted.user = caller.user.as_ref().map(user);
-            converted.impersonated_user = caller.impersonated_user.as_ref().map(user);
-            converted.source_ips = caller.source_ips.and_then(|raw| serde_json::from_str(raw.0).ok());
-            converted.user_agent = text(&caller.user_agent);
-        });
-        converted
+        }
     }
 
     fn to_json(&self) -> String {

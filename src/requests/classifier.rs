@@ -44,10 +44,9 @@ impl Classifier {
         let mut keys = CacheKeys { client: self.client_key(event), spec: self.prints.spec(event, None) };
         let client = match self.clients.slot(keys.client) {
             Some(slot) => self.clients.at(slot),
-            None => event.caller.with(|caller| {
-                self.clients
-                    .get(keys.client, ClientIdentity::size(caller), |client| client.set_from_caller(caller))
-            }),
+            None => self
+                .clients
+                .get(keys.client, ClientIdentity::size(event), |client| client.set_from_event(event)),
         };
         let spec = if let Some(index) = self.specs.template_hit(keys.spec) {
             self.specs.at(index, &event.request_uri)
@@ -66,15 +65,14 @@ impl Classifier {
 
     /// The cache key of the event's client.
     fn client_key(&mut self, event: &Event<'_>) -> u64 {
-        let compute = || event.caller.with(|caller| self.prints.client(caller));
-        let Some(id) = event.caller.id() else { return compute() };
+        let Some(id) = event.caller_id else { return self.prints.client(event) };
         let slot = usize::try_from(id.number()).unwrap_or(usize::MAX) % TEXTS;
         if self.client_keys.is_empty() {
             self.client_keys.resize(TEXTS, (None, 0));
         }
         let cached = &mut self.client_keys[slot];
         if cached.0 != Some(id) {
-            *cached = (Some(id), compute());
+            *cached = (Some(id), self.prints.client(event));
         }
         cached.1
     }

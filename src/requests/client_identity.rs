@@ -5,8 +5,9 @@ use super::instance::{Instance, InstanceKind};
 use super::stable::stable_hash;
 use super::version_claim::VersionClaim;
 use crate::decode::klog::AccessLine;
+use crate::k8s::Event;
 use crate::k8s::address::host;
-use crate::k8s::event::{Caller, User};
+use crate::k8s::event::{Text, User};
 use crate::k8s::secrets::masked;
 use crate::k8s::text::prefix;
 use crate::k8s::user_agent::AgentForm;
@@ -93,27 +94,27 @@ impl Default for ClientIdentity {
 
 impl ClientIdentity {
     /// The length in bytes of the texts that the identity is parsed from.
-    pub(super) fn size(caller: &Caller<'_>) -> usize {
-        let user = |user: &User<'_>| {
+    pub(super) fn size(event: &Event<'_>) -> usize {
+        let user = |user: &User<Text<'_>>| {
             let extra = user.extra.as_ref();
-            user.username.len() + extra.map_or(0, |extra| extra.pod_name.0.len() + extra.node_name.0.len())
+            user.username.len() + extra.map_or(0, |extra| extra.pod_name.len() + extra.node_name.len())
         };
-        let users = caller.user.iter().chain(&caller.impersonated_user).map(user).sum::<usize>();
-        caller.user_agent.len() + caller.source_ips.map_or(0, |raw| raw.0.len()) + users
+        let users = event.user.iter().chain(&event.impersonated_user).map(user).sum::<usize>();
+        event.user_agent.len() + event.source_ips.as_ref().map_or(0, |raw| raw.len()) + users
     }
 
-    /// Sets all fields from an event's caller and reuses the allocated memory.
-    pub(super) fn set_from_caller(&mut self, caller: &Caller<'_>) {
-        let authenticated = caller.user.as_ref();
+    /// Sets all fields from an event and reuses the allocated memory.
+    pub(super) fn set_from_event(&mut self, event: &Event<'_>) {
+        let authenticated = event.user.as_ref();
         let real = authenticated.map_or("", |user| &*user.username);
         let acting =
-            caller.impersonated_user.as_ref().map(|user| &*user.username).filter(|name| !name.is_empty());
+            event.impersonated_user.as_ref().map(|user| &*user.username).filter(|name| !name.is_empty());
         let identity = Identity::resolve(acting.unwrap_or(real));
         let extra = authenticated.and_then(|user| user.extra.as_ref());
         let non_empty = |text: &str| !text.is_empty();
-        let node = extra.map(|extra| &*extra.node_name.0).filter(|name| non_empty(name));
-        let pod = extra.map(|extra| &*extra.pod_name.0).filter(|name| non_empty(name));
-        let agent: &str = &caller.user_agent;
+        let node = extra.map(|extra| &*extra.node_name).filter(|name| non_empty(name));
+        let pod = extra.map(|extra| &*extra.pod_name).filter(|name| non_empty(name));
+        let agent: &str = &event.user_agent;
         let product = AgentProduct::from_user_agent(agent);
         self.texts.clear();
         self.kind = identity.kind;
@@ -122,7 +123,7 @@ impl ClientIdentity {
         self.address = None;
         self.node = identity.node.or(node).map(|node| self.push_text(node));
         self.pod = pod.map(|pod| self.push_text(pod));
-        self.source = self.push_text(connection(caller));
+        self.source = self.push_text(connection(event));
         // An impersonated user name does not prove which component sent the request. So the version claim of such a
         // request is ignored.
         let version_claim = || VersionClaim::from_user(real, &identity, product, agent);
@@ -251,6 +252,6 @@ impl ClientIdentity {
 }
 
 /// The peer address of the connection: the last of `sourceIPs`.
-fn connection<'e>(caller: &Caller<'e>) -> &'e str {
-    caller.source_ips.map_or("", |raw| raw.0.rsplit('"').nth(1).unwrap_or_default())
+fn connection<'e>(event: &'e Event<'_>) -> &'e str {
+    event.source_ips.as_ref().map_or("", |raw| raw.rsplit('"').nth(1).unwrap_or_default())
 }

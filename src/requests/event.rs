@@ -5,19 +5,19 @@ use super::request::{CacheKeys, Deprecation, Measured, Request};
 use super::request_spec::RequestSpec;
 use super::status_class::StatusClass;
 use crate::input::SourcePosition;
-use crate::k8s::event::{Annotations, ObjectRef};
+use crate::k8s::event::{Annotations, ObjectRef, Text};
 use crate::k8s::timestamp::RecentMinute;
 use crate::k8s::{Event, Mark, Marks, Stage, go_duration, go_url};
 
 /// The event's object reference, if the event has no valid `requestURI`.
-pub(super) fn object_without_target<'e>(event: &'e Event<'_>) -> Option<ObjectRef<'e>> {
+pub(super) fn object_without_target<'e>(event: &'e Event<'_>) -> Option<ObjectRef<Text<'e>>> {
     let uri: &str = &event.request_uri;
     let is_plain = memchr::memchr(b'%', uri.as_bytes()).is_none();
     if !uri.is_empty() && (is_plain || go_url::unescape_path(go_url::split_target(uri).0).is_some()) {
         return None;
     }
     let own = event.object.as_deref().cloned();
-    let object = own.or_else(|| event.object_ref.and_then(|raw| serde_json::from_str(raw.0).ok()));
+    let object = own.or_else(|| event.object_ref.as_ref().and_then(|raw| serde_json::from_str(raw).ok()));
     Some(object.unwrap_or_default())
 }
 
@@ -80,7 +80,7 @@ pub(super) fn request<'e>(
         measured: annotations.and_then(measured),
         marks: annotations
             .map_or_else(Marks::default, |annotations| marks(annotations, spec.long_running))
-            .with(Mark::AuthenticationMetadata, event.has_authentication_metadata),
+            .with(Mark::AuthenticationMetadata, event.authentication_metadata.is_some()),
         deprecated: annotations.and_then(deprecated),
         refused_by_admission: annotations.is_some_and(|annotations| &*annotations.decision == "allow"),
         place,
@@ -90,7 +90,7 @@ pub(super) fn request<'e>(
     }
 }
 
-fn measured(annotations: &Annotations<'_>) -> Option<Measured> {
+fn measured(annotations: &Annotations<Text<'_>>) -> Option<Measured> {
     Some(Measured {
         total: go_duration::parse_micros(&annotations.total)?,
         etcd: go_duration::parse_micros(&annotations.etcd),
@@ -103,7 +103,7 @@ fn measured(annotations: &Annotations<'_>) -> Option<Measured> {
     })
 }
 
-fn marks(annotations: &Annotations<'_>, long_running: bool) -> Marks {
+fn marks(annotations: &Annotations<Text<'_>>, long_running: bool) -> Marks {
     Marks::default()
         .with(Mark::LatencyAnnotation, !annotations.total.is_empty() && !long_running)
         .with(Mark::DecodeAnnotation, !annotations.decode_response_object.is_empty())
@@ -112,7 +112,7 @@ fn marks(annotations: &Annotations<'_>, long_running: bool) -> Marks {
         .with(Mark::ImpersonationAnnotation, !annotations.impersonation.is_empty())
 }
 
-fn deprecated(annotations: &Annotations<'_>) -> Option<Deprecation> {
+fn deprecated(annotations: &Annotations<Text<'_>>) -> Option<Deprecation> {
     let removed = || {
         let (major, minor) = annotations.removed_release.split_once('.')?;
         Some((major.parse().ok()?, minor.parse().ok()?))

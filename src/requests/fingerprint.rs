@@ -11,7 +11,7 @@ use super::template::Template;
 use crate::decode::etcd::SlowRequest;
 use crate::decode::klog::AccessLine;
 use crate::k8s::Event;
-use crate::k8s::event::{Caller, ObjectRef};
+use crate::k8s::event::{ObjectRef, Text};
 
 /// Two access lines of one request have start times that differ by at most this, in microseconds. The start time is
 /// the time of the line minus its latency. In recorded logs, the start times differ by at most 27 ms.
@@ -25,13 +25,13 @@ pub(crate) struct Fingerprints(DefaultHashBuilder);
 impl Fingerprints {
     /// The cache key of an event's caller: a hash of all fields that the identity is parsed from. Never 0.
     #[must_use]
-    pub(super) fn client(&self, caller: &Caller<'_>) -> u64 {
+    pub(super) fn client(&self, event: &Event<'_>) -> u64 {
         let mut hash = self.0.build_hasher();
-        add(&mut hash, &caller.user_agent);
-        for user in [&caller.user, &caller.impersonated_user] {
+        add(&mut hash, &event.user_agent);
+        for user in [&event.user, &event.impersonated_user] {
             add(&mut hash, user.as_ref().map_or("", |user| &*user.username));
         }
-        let addresses = caller.source_ips.map_or("", |raw| raw.0);
+        let addresses = event.source_ips.as_deref().unwrap_or_default();
         if addresses.contains(|c: char| c.is_ascii_whitespace()) {
             // A pretty-printed array is indented. Remove white space, so that duplicates in another format have the
             // same key.
@@ -41,9 +41,9 @@ impl Fingerprints {
         }
         // Duplicates have equal values in the following fields, unless one is damaged. A damaged duplicate gets
         // another hash, so it counts as a separate event.
-        if let Some(extra) = caller.user.as_ref().and_then(|user| user.extra.as_ref()) {
-            add(&mut hash, &extra.pod_name.0);
-            add(&mut hash, &extra.node_name.0);
+        if let Some(extra) = event.user.as_ref().and_then(|user| user.extra.as_ref()) {
+            add(&mut hash, &extra.pod_name);
+            add(&mut hash, &extra.node_name);
         }
         hash.finish().max(1)
     }
@@ -51,7 +51,7 @@ impl Fingerprints {
     /// The cache key of an event's verb and `requestURI`; never 0. For an event without a valid `requestURI`, the key
     /// also covers `object`.
     #[must_use]
-    pub(super) fn spec(&self, event: &Event<'_>, object: Option<&ObjectRef<'_>>) -> u64 {
+    pub(super) fn spec(&self, event: &Event<'_>, object: Option<&ObjectRef<Text<'_>>>) -> u64 {
         let mut hash = self.0.build_hasher();
         add(&mut hash, &event.verb);
         add(&mut hash, &event.request_uri);

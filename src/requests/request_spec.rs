@@ -18,7 +18,7 @@ use crate::apiserver::releases::BuiltInApi;
 use crate::apiserver::request_shape::NonResource;
 use crate::apiserver::{ParsedTarget, RequestShape, request_shape};
 use crate::decode::klog::AccessLine;
-use crate::k8s::event::ObjectRef;
+use crate::k8s::event::{ObjectRef, Text};
 use crate::k8s::request_info::Method;
 use crate::k8s::secrets::masked_parameter;
 use crate::k8s::text::prefix;
@@ -133,7 +133,7 @@ impl Default for CachedTarget {
 
 impl CachedTarget {
     /// The length in bytes of the names in an object reference.
-    pub(crate) fn size(object: &ObjectRef<'_>) -> usize {
+    pub(crate) fn size(object: &ObjectRef<Text<'_>>) -> usize {
         object.api_group.len() + object.resource.len() + object.namespace.len() + object.name.len()
     }
 
@@ -141,7 +141,7 @@ impl CachedTarget {
     /// event.
     pub(crate) fn from_event(
         event: &Event<'_>,
-        object: Option<&ObjectRef<'_>>,
+        object: Option<&ObjectRef<Text<'_>>>,
         interner: &mut ShapeInterner,
     ) -> Self {
         let verb = Verb::from_audit(&event.verb);
@@ -266,7 +266,7 @@ impl CachedTarget {
     /// A spec from the object reference, for a record without a valid target.
     fn without_target(
         verb: Verb,
-        object: &ObjectRef<'_>,
+        object: &ObjectRef<Text<'_>>,
         unreadable: bool,
         interner: &mut ShapeInterner,
     ) -> Self {

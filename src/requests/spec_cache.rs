@@ -9,7 +9,7 @@ use super::request_spec::{CachedTarget, RequestSpec, ShapeInterner, TargetDetail
 use super::template::Template;
 use crate::decode::klog::AccessLine;
 use crate::k8s::Event;
-use crate::k8s::event::ObjectRef;
+use crate::k8s::event::{ObjectRef, Text};
 
 /// The number of slots in the table of targets whose templates are cached. With this size, the table fits into the
 /// processor's cache.
@@ -55,7 +55,7 @@ impl SpecCache {
         prints: &Fingerprints,
         key: u64,
         event: &'q Event<'_>,
-        object: Option<&ObjectRef<'_>>,
+        object: Option<&ObjectRef<Text<'_>>>,
         template: Option<&Template<'q>>,
     ) -> RequestSpec<'q> {
         let Self { by_template, by_target, shapes, template_hits } = self;

@@ -346,25 +346,18 @@ impl Decoder {
         context: TextContext<'_>,
         out: OutcomeSink<'_>,
     ) -> bool {
-        let mut unescaped = std::mem::take(&mut self.unescaped);
-        let fields = fields.and_then(|fields| fields.unescape(text, &mut unescaped).map(|()| fields));
-        let mut hand_over = |event: &Event<'_>| {
-            let is_event = audit::is_event(event);
-            if is_event {
-                out(Outcome::Event(event, Some(text)), context.layers.with(audit::format_of(event)));
-            }
-            is_event
+        let event = match fields.and_then(|fields| fields.event(text, &mut self.unescaped)) {
+            Some(event) => event,
+            None => match serde_json::from_str(text) {
+                Ok(event) => event,
+                Err(_) => return false,
+            },
         };
-        let is_event = match fields {
-            Some(fields) => fields.event(text, &unescaped, &self.callers).as_ref().map(&mut hand_over),
-            None => Some(serde_json::from_str(text).is_ok_and(|event| hand_over(&event))),
-        };
-        self.unescaped = unescaped;
-        is_event.unwrap_or_else(|| {
-            // Other clients evicted this event's client from the cache. So the fields are located again.
-            let mut fields = EventFields::find(text, &mut self.callers);
-            self.event_of(fields.as_mut(), text, context, out)
-        })
+        let is_event = audit::is_event(&event);
+        if is_event {
+            out(Outcome::Event(&event, Some(text)), context.layers.with(audit::format_of(&event)));
+        }
+        is_event
     }
 
     fn envelope(

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::Content;
 use crate::decode::envelope_keys::is_string;
 use crate::k8s::Event;
-use crate::k8s::event::{Caller, CallerRef, ObjectRef, ResponseStatus, Text, User};
+use crate::k8s::event::{ObjectRef, ResponseStatus, Text, User};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -61,12 +61,9 @@ pub(crate) fn open(text: &str) -> Option<Content<'_>> {
         stage_name: row.stage,
         request_uri: row.request_uri,
         verb: row.verb,
-        caller: CallerRef::Read(Caller {
-            user: user(row.user),
-            impersonated_user: user(row.impersonated_user),
-            user_agent: row.user_agent,
-            ..Caller::default()
-        }),
+        user: user(row.user),
+        impersonated_user: user(row.impersonated_user),
+        user_agent: row.user_agent,
         object,
         response_status: code.map(|code| ResponseStatus { code: Some(code) }),
         request_received_timestamp: row.request_received_time,

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::Content;
 use crate::decode::foreign::Foreign;
-use crate::k8s::event::{Caller, CallerRef, ObjectRef, ResponseStatus, Text, User};
+use crate::k8s::event::{ObjectRef, ResponseStatus, Text, User};
 use crate::k8s::verb::Method;
 use crate::k8s::{Event, ListOptions, RequestInfo};
 
@@ -78,16 +78,8 @@ pub(crate) fn open(text: &str) -> Option<Content<'_>> {
         audit_id: entry.insert_id,
         stage_name: Text::from("ResponseComplete".to_owned()),
         verb: verb.into(),
-        caller: CallerRef::Read(Caller {
-            user: payload
-                .authentication_info
-                .map(|info| User { username: info.principal_email, extra: None }),
-            user_agent: payload
-                .request_metadata
-                .map(|data| data.caller_supplied_user_agent)
-                .unwrap_or_default(),
-            ..Caller::default()
-        }),
+        user: payload.authentication_info.map(|info| User { username: info.principal_email, extra: None }),
+        user_agent: payload.request_metadata.map(|data| data.caller_supplied_user_agent).unwrap_or_default(),
         object: Some(Box::new(if payload.resource_name.is_empty() {
             object_ref_of_method(&payload.method_name)
         } else {
@@ -103,7 +95,7 @@ pub(crate) fn open(text: &str) -> Option<Content<'_>> {
 
 /// Parses a resource name such as `core/v1/namespaces/default/pods/p/status`: a path without `/api` or `/apis`. Names
 /// such as `readyz` contain no object.
-fn object(name: &str) -> ObjectRef<'static> {
+fn object(name: &str) -> ObjectRef<Text<'static>> {
     let path = match name.strip_prefix("core/") {
         Some(rest) => format!("/api/{rest}"),
         None => format!("/apis/{name}"),
@@ -122,7 +114,7 @@ fn object(name: &str) -> ObjectRef<'static> {
 
 /// Parses the resource from a method such as `io.k8s.apps.v1.deployments.scale.update`, for entries without a
 /// resource name.
-fn object_ref_of_method(name: &str) -> ObjectRef<'static> {
+fn object_ref_of_method(name: &str) -> ObjectRef<Text<'static>> {
     let parts: Vec<&str> = name.split('.').collect();
     let is_version = |part: &str| {
         part.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
@@ -169,7 +161,7 @@ mod tests {
 
     #[test]
     fn object_comes_from_the_resource_name_or_the_method() {
-        let named = |object: &ObjectRef<'_>| {
+        let named = |object: &ObjectRef<Text<'_>>| {
             [&object.api_group, &object.resource, &object.namespace, &object.subresource]
                 .map(|text| String::from(&**text))
         };

@@ -7,25 +7,24 @@ use std::borrow::Cow;
 
 use crate::decode::klog::pairs::KlogPairs;
 use crate::k8s::Event;
-use crate::k8s::event::{Caller, CallerRef, ResponseStatus, Text, User};
+use crate::k8s::event::{ResponseStatus, Text, User};
 
 /// Builds the event from a line whose timestamp was removed.
 #[must_use]
 pub(crate) fn event<'a>(time: &'a str, rest: &'a str) -> Option<Event<'a>> {
     let pairs = rest.strip_prefix("AUDIT: ")?;
     let mut event = Event { request_received_timestamp: Text(Cow::Borrowed(time)), ..Event::default() };
-    let mut caller = Caller::default();
     for (key, value) in KlogPairs::new(pairs) {
         let text = Text(value.text());
         match key {
             "id" => event.audit_id = text,
             "stage" => event.stage_name = text,
             "method" => event.verb = text,
-            "user" if &*text != "<none>" => caller.user = Some(User { username: text, extra: None }),
+            "user" if &*text != "<none>" => event.user = Some(User { username: text, extra: None }),
             "as" if &*text != "<self>" => {
-                caller.impersonated_user = Some(User { username: text, extra: None });
+                event.impersonated_user = Some(User { username: text, extra: None });
             }
-            "user-agent" => caller.user_agent = text,
+            "user-agent" => event.user_agent = text,
             "uri" => event.request_uri = text,
             // The value is `<deferred>` at stages before the response.
             "response" => {
@@ -34,7 +33,6 @@ pub(crate) fn event<'a>(time: &'a str, rest: &'a str) -> Option<Event<'a>> {
             _ => {}
         }
     }
-    event.caller = CallerRef::Read(caller);
     super::audit::is_event(&event).then_some(event)
 }
 
@@ -47,10 +45,8 @@ mod tests {
         let rest = r#"AUDIT: id="a" stage="ResponseComplete" ip="10.0.0.1" method="list" user="alice" groups="\"x\",\"y\"" as="<self>" asgroups="<lookup>" user-agent="kubectl/v1 \"x\"" namespace="<none>" uri="/api/v1/pods?limit=5" response="200""#;
         let event = event("2026-01-01T00:00:00.5Z", rest).expect("an event");
         assert_eq!((&*event.audit_id, &*event.verb, event.status()), ("a", "list", Some(200)));
-        event.caller.with(|caller| {
-            assert_eq!(&*caller.user_agent, "kubectl/v1 \"x\"");
-            assert!(caller.impersonated_user.is_none());
-        });
+        assert_eq!(&*event.user_agent, "kubectl/v1 \"x\"");
+        assert!(event.impersonated_user.is_none());
         assert!(super::event("t", "AUDIT: id=\"a\" stage=\"ResponseC").is_none());
     }
 }

@@ -8,8 +8,8 @@ use std::hash::Hasher;
 use rustc_hash::FxHasher;
 
 use super::cursor::JsonCursor;
-use super::objects::ClientFields;
-use crate::k8s::event::{Caller, CallerCache, CallerId};
+use super::objects::Client;
+use crate::k8s::event::CallerId;
 
 /// The number of slots of a new cache. The cache grows up to `SLOTS` slots.
 const FIRST_SLOTS: usize = 1 << 4;
@@ -50,70 +50,45 @@ struct CachedCaller {
     /// The hash that selects the slot.
     hash: u64,
     text: String,
-    /// Positions of the fields in `text`.
-    fields: ClientFields,
+    /// The positions of the fields in `text`.
+    client: Client,
     id: Option<CallerId>,
     /// Annotations from one of the client's requests. kubetoll does not need them, and skips equal annotations of
     /// later requests without parsing them. Empty if none are cached.
     annotations: Vec<u8>,
 }
 
-/// Identifies a cached client. Another client may take over the slot.
+/// The slot of a client that is cached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CallerSlot {
     index: usize,
-    id: CallerId,
-}
-
-/// The result of a lookup.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum CallerMatch {
-    Cached(CallerSlot),
-    /// The client was not cached; these are its fields.
-    Parsed(ClientFields),
-}
-
-impl CallerCache for CachedCaller {
-    fn caller(&self) -> Caller<'_> {
-        // Texts with escapes are not cached, so the unescaped text is empty.
-        self.fields.caller(&self.text, "")
-    }
+    pub(super) id: CallerId,
 }
 
 impl CachedCallers {
-    /// Returns the client at the cursor, and moves the cursor past it. If the client is not cached, parses it with
-    /// `read`.
-    pub(super) fn pass(
-        &mut self,
-        cursor: &mut JsonCursor<'_>,
-        read: impl FnOnce(&mut JsonCursor<'_>) -> Option<ClientFields>,
-    ) -> Option<CallerMatch> {
+    /// Returns the client at the cursor, and moves the cursor past it. Parses the client if it is not cached;
+    /// otherwise also returns its slot.
+    pub(super) fn pass(&mut self, cursor: &mut JsonCursor<'_>) -> Option<(Client, Option<CallerSlot>)> {
         let (start, rest) = (cursor.mark(), cursor.rest());
-        let Some(hash) = user_hash(cursor) else { return read(cursor).map(CallerMatch::Parsed) };
-        let slot = slot_of(self.hash(hash, rest), &self.callers);
-        if let Some(cached) = self.callers.get(slot)
+        let Some(hash) = user_hash(cursor) else { return Some((Client::take(cursor)?, None)) };
+        let index = slot_of(self.hash(hash, rest), &self.callers);
+        if let Some(cached) = self.callers.get(index)
             && let Some(id) = cached.id
             && rest.starts_with(cached.text.as_bytes())
         {
             cursor.back_to(start as usize + cached.text.len());
-            return Some(CallerMatch::Cached(CallerSlot { index: slot, id }));
+            return Some((cached.client.moved(start), Some(CallerSlot { index, id })));
         }
         cursor.back_to(start as usize);
-        let fields = read(cursor)?;
+        let client = Client::take(cursor)?;
         let text = cursor.since(start);
         if text.len() <= MAX_TEXT
-            && !fields.has_escapes()
+            && !client.has_escapes()
             && let Ok(text) = std::str::from_utf8(text)
         {
-            self.insert(hash, rest, text, fields.moved(start.wrapping_neg()));
+            self.insert(hash, rest, text, client.moved(start.wrapping_neg()));
         }
-        Some(CallerMatch::Parsed(fields))
-    }
-
-    /// Returns a cached client. `None` if another client took over its slot.
-    pub(super) fn get(&self, CallerSlot { index, id }: CallerSlot) -> Option<(CallerId, &dyn CallerCache)> {
-        let cached = self.callers.get(index).filter(|cached| cached.id == Some(id))?;
-        Some((id, cached))
+        Some((client, None))
     }
 
     /// Moves the cursor over the annotations if they equal the client's cached annotations. Returns whether they are
@@ -149,7 +124,7 @@ impl CachedCallers {
 
     /// Adds a parsed client to the cache. `hash` is the hash of the user name, and `text` is the client's text.
     /// `rest` is the text of the event from the client on.
-    fn insert(&mut self, hash: u64, rest: &[u8], text: &str, fields: ClientFields) {
+    fn insert(&mut self, hash: u64, rest: &[u8], text: &str, client: Client) {
         self.grow();
         let slot = slot_of(hash, &self.users);
         let user = &mut self.users[slot];
@@ -168,7 +143,7 @@ impl CachedCallers {
         cached.hash = hash;
         cached.text.clear();
         cached.text.push_str(text);
-        cached.fields = fields;
+        cached.client = client;
         cached.id = Some(CallerId::next());
         cached.annotations.clear();
     }
@@ -217,18 +192,17 @@ mod tests {
         )
     }
 
-    fn pass(recent: &mut CachedCallers, text: &str) -> CallerMatch {
+    fn pass(recent: &mut CachedCallers, text: &str) -> Option<CallerId> {
         let mut cursor = JsonCursor::new(text).expect("a short text");
-        let passed = recent.pass(&mut cursor, |cursor| {
-            cursor.back_to(text.find(",\"objectRef\"").expect("the text contains it"));
-            Some(ClientFields::default())
-        });
+        let (client, slot) = recent.pass(&mut cursor).expect("a client");
         assert_eq!(&text[cursor.at()..cursor.at() + 12], ",\"objectRef\"");
-        passed.expect("a client")
+        let mut alone = JsonCursor::new(text).expect("a short text");
+        assert_eq!(Some(client), Client::take(&mut alone));
+        slot.map(|slot| slot.id)
     }
 
     fn is_read(recent: &mut CachedCallers, text: &str) -> bool {
-        matches!(pass(recent, text), CallerMatch::Parsed(_))
+        pass(recent, text).is_none()
     }
 
     #[test]
@@ -254,15 +228,14 @@ mod tests {
         for user in 0..9 {
             let text = event(user, 0, 0);
             assert!(is_read(&mut recent, &text));
-            if let CallerMatch::Cached(slot) = pass(&mut recent, &text) {
-                met.push((slot, recent.get(slot).expect("the client is cached").0));
+            if let Some(id) = pass(&mut recent, &text) {
+                met.push((id, text));
             }
         }
         assert_eq!(met.len(), 9);
-        let is_cached: Vec<bool> = met.iter().map(|(slot, _)| recent.get(*slot).is_some()).collect();
-        assert!(is_cached.contains(&true) && is_cached.contains(&false), "the cache grew: {is_cached:?}");
-        for (slot, text) in met {
-            assert!(recent.get(slot).is_none_or(|(own, _)| own == text));
-        }
+        let again: Vec<Option<CallerId>> = met.iter().map(|(_, text)| pass(&mut recent, text)).collect();
+        assert!(again.iter().zip(&met).any(|(id, (own, _))| *id == Some(*own)), "{again:?}");
+        assert!(again.contains(&None), "the cache grew: {again:?}");
+        assert!(again.iter().zip(&met).all(|(id, (own, _))| id.is_none_or(|id| id == *own)));
     }
 }

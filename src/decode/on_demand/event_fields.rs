@@ -1,14 +1,14 @@
 //! Locates the fields of an event in its line.
 
-use super::cached_callers::{CachedCallers, CallerMatch, CallerSlot};
+use super::cached_callers::CachedCallers;
 use super::cursor::{JsonCursor, TextSpan};
 use super::objects::{
-    AnnotationFields, ClientFields, StatusFields, UniqueKeys, annotations, annotations_in_server_order, raw,
-    reference_in_server_order, status, status_in_server_order, user,
+    annotations, annotations_in_server_order, once, raw, reference_in_server_order, status,
+    status_in_server_order, text, user,
 };
 use crate::decode::unescape::append;
 use crate::k8s::Event;
-use crate::k8s::event::{Annotations, CallerRef, FORBIDDEN, Raw, ResponseStatus};
+use crate::k8s::event::{Annotations, AuditEvent, ResponseStatus};
 
 /// The start of every event in the log backend's format.
 pub(in crate::decode) const START: &[u8] = br#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":""#;
@@ -17,27 +17,8 @@ const KIND: TextSpan = TextSpan { start: 9, end: 14, has_escapes: false };
 const API_VERSION: TextSpan = TextSpan { start: 30, end: 45, has_escapes: false };
 
 /// The positions of an event's fields.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct EventFields {
-    kind: TextSpan,
-    api_version: TextSpan,
-    audit_id: TextSpan,
-    stage: TextSpan,
-    request_uri: TextSpan,
-    verb: TextSpan,
-    pub(super) client: ClientFields,
-    /// The slot of a cached client. If set, `client` is empty.
-    pub(super) cached_client: Option<CallerSlot>,
-    /// The bytes from `requestURI` through `objectRef`, which are compared with those of the RequestReceived event.
-    /// Set only if the fields are in the server's order.
-    pub(super) request_bytes: Option<TextSpan>,
-    object_ref: Option<TextSpan>,
-    response_status: Option<StatusFields>,
-    received: TextSpan,
-    ended: TextSpan,
-    annotations: AnnotationFields,
-    authentication_metadata: Option<TextSpan>,
-}
+#[derive(Debug, Default, PartialEq)]
+pub struct EventFields(pub(super) AuditEvent<TextSpan>);
 
 impl EventFields {
     /// Locates the fields of an event. Returns `None` if the text is not an event, or if its JSON is unusual. For
@@ -61,43 +42,46 @@ impl EventFields {
         text: &str,
         callers: &mut CachedCallers,
     ) -> Option<()> {
+        let own = &mut self.0;
         let mut cursor = JsonCursor::new(text)?;
         cursor.string_after(START)?;
-        self.kind = KIND;
-        self.api_version = API_VERSION;
-        self.audit_id = cursor.string_after(br#","auditID":""#)?;
-        self.stage = cursor.string_after(br#","stage":""#)?;
+        own.kind = KIND;
+        own.api_version = API_VERSION;
+        own.audit_id = cursor.string_after(br#","auditID":""#)?;
+        own.stage_name = cursor.string_after(br#","stage":""#)?;
         let start = cursor.mark();
-        self.request_uri = cursor.string_after(br#","requestURI":""#)?;
-        self.verb = cursor.string_after(br#","verb":""#)?;
-        match callers.pass(&mut cursor, ClientFields::take)? {
-            CallerMatch::Cached(slot) => self.cached_client = Some(slot),
-            CallerMatch::Parsed(client) => self.client = client,
-        }
+        own.request_uri = cursor.string_after(br#","requestURI":""#)?;
+        own.verb = cursor.string_after(br#","verb":""#)?;
+        let (client, slot) = callers.pass(&mut cursor)?;
+        own.user = client.user;
+        own.impersonated_user = client.impersonated_user;
+        own.source_ips = client.source_ips;
+        own.user_agent = client.user_agent;
+        own.caller_id = slot.map(|slot| slot.id);
         if cursor.take_literal(br#","objectRef":"#) {
-            self.object_ref = Some(reference_in_server_order(&mut cursor).or_else(|| raw(&mut cursor))?);
+            own.object_ref = Some(reference_in_server_order(&mut cursor).or_else(|| raw(&mut cursor))?);
         }
-        self.request_bytes = Some(TextSpan { start, end: cursor.mark(), has_escapes: false });
+        own.request_bytes = Some(TextSpan { start, end: cursor.mark(), has_escapes: false });
         if cursor.take_literal(br#","responseStatus":"#) {
-            self.response_status = Some(status_in_server_order(&mut cursor).or_else(|| status(&mut cursor))?);
+            own.response_status = Some(status_in_server_order(&mut cursor).or_else(|| status(&mut cursor))?);
         }
         for body in [br#","requestObject":"#.as_slice(), br#","responseObject":"#] {
             if cursor.take_literal(body) {
                 cursor.skip()?;
             }
         }
-        self.received = cursor.string_after(br#","requestReceivedTimestamp":""#)?;
-        self.ended = cursor.string_after(br#","stageTimestamp":""#)?;
-        let is_forbidden = self.is_forbidden();
+        own.request_received_timestamp = cursor.string_after(br#","requestReceivedTimestamp":""#)?;
+        own.stage_timestamp = cursor.string_after(br#","stageTimestamp":""#)?;
+        // Only a response with status 403 needs the authorization decision.
+        let is_forbidden = own.response_status.is_some_and(ResponseStatus::is_forbidden);
         if cursor.take_literal(br#","annotations":"#)
-            && (is_forbidden || !callers.skips_annotations(self.cached_client, &mut cursor))
+            && (is_forbidden || !callers.skips_annotations(slot, &mut cursor))
         {
             let start = cursor.mark();
             match (!is_forbidden).then(|| annotations_in_server_order(&mut cursor)).flatten() {
-                Some(()) => callers.keep_annotations(self.cached_client, cursor.since(start)),
-                None => self.annotations = annotations(&mut cursor)?,
+                Some(()) => callers.keep_annotations(slot, cursor.since(start)),
+                None => own.annotations = annotations(&mut cursor)?.needed(is_forbidden),
             }
-            self.drop_unneeded_decision();
         }
         (cursor.take_literal(b"}") && cursor.at() == text.len()).then_some(())
     }
@@ -105,48 +89,51 @@ impl EventFields {
     /// Locates the fields of an event in any order.
     pub(in crate::decode) fn in_any_order(text: &str) -> Option<Self> {
         let mut cursor = JsonCursor::new(text)?;
-        let mut fields = Self::default();
-        let mut keys = UniqueKeys::default();
-        cursor.object(|cursor, key| fields.take(cursor, key, &mut keys))?;
-        fields.drop_unneeded_decision();
+        let mut own = AuditEvent::default();
+        cursor.object(|cursor, key| take(&mut own, cursor, key))?;
+        let is_forbidden = own.response_status.is_some_and(ResponseStatus::is_forbidden);
+        own.annotations = own.annotations.take().and_then(|annotations| annotations.needed(is_forbidden));
         cursor.skip_space();
-        (cursor.at() == text.len()).then_some(fields)
+        (cursor.at() == text.len()).then_some(Self(own))
     }
 
-    fn take(&mut self, cursor: &mut JsonCursor<'_>, key: &[u8], keys: &mut UniqueKeys) -> Option<()> {
-        match key {
-            b"kind" => text(cursor, keys, 0, &mut self.kind)?,
-            b"apiVersion" => text(cursor, keys, 1, &mut self.api_version)?,
-            b"auditID" => text(cursor, keys, 2, &mut self.audit_id)?,
-            b"stage" => text(cursor, keys, 3, &mut self.stage)?,
-            b"requestURI" => text(cursor, keys, 4, &mut self.request_uri)?,
-            b"verb" => text(cursor, keys, 5, &mut self.verb)?,
-            b"userAgent" => text(cursor, keys, 6, &mut self.client.user_agent)?,
-            b"requestReceivedTimestamp" => text(cursor, keys, 7, &mut self.received)?,
-            b"stageTimestamp" => text(cursor, keys, 8, &mut self.ended)?,
-            b"user" => self.client.user = Some(keys.once(9).and_then(|()| user(cursor))?),
-            b"sourceIPs" => self.client.source_ips = Some(keys.once(10).and_then(|()| raw(cursor))?),
-            b"objectRef" => self.object_ref = Some(keys.once(11).and_then(|()| raw(cursor))?),
-            b"responseStatus" => self.response_status = Some(keys.once(12).and_then(|()| status(cursor))?),
-            b"annotations" => self.annotations = keys.once(13).and_then(|()| annotations(cursor))?,
-            b"authenticationMetadata" => {
-                self.authentication_metadata = Some(keys.once(15).and_then(|()| raw(cursor))?);
-            }
-            b"impersonatedUser" => {
-                self.client.impersonated_user = Some(keys.once(14).and_then(|()| user(cursor))?);
-            }
-            // Only older servers and some collectors write these keys. `serde_json` parses such events.
-            b"timestamp" | b"k8s_audit_level" => return None,
-            _ => cursor.skip()?,
-        }
-        Some(())
-    }
-
-    /// Removes the escapes of the fields and writes the results to `unescaped`. `text` is the line. Returns `None` at
-    /// an invalid escape.
+    /// Builds the event. `text` is the line. The fields with escapes are written to `unescaped`, without their
+    /// escapes. Returns `None` at an invalid escape.
     #[must_use]
-    pub fn unescape(&mut self, text: &str, unescaped: &mut String) -> Option<()> {
+    pub fn event<'e>(&mut self, text: &'e str, unescaped: &'e mut String) -> Option<Event<'e>> {
+        self.unescape(text, unescaped)?;
+        let own = &self.0;
+        let string = |span: TextSpan| span.text(text, unescaped);
+        Some(Event {
+            kind: string(own.kind),
+            api_version: string(own.api_version),
+            audit_id: string(own.audit_id),
+            stage_name: string(own.stage_name),
+            request_uri: string(own.request_uri),
+            verb: string(own.verb),
+            user: own.user.map(|user| user.map(string)),
+            impersonated_user: own.impersonated_user.map(|user| user.map(string)),
+            source_ips: own.source_ips.map(string),
+            user_agent: string(own.user_agent),
+            caller_id: own.caller_id,
+            object_ref: own.object_ref.map(string),
+            object: None,
+            timestamp_v1alpha1: None,
+            k8s_audit_level: None,
+            response_status: own.response_status,
+            request_received_timestamp: string(own.request_received_timestamp),
+            stage_timestamp: string(own.stage_timestamp),
+            annotations: own.annotations.clone().map(|annotations| annotations.map(string)),
+            authentication_metadata: own.authentication_metadata.map(string),
+            request_bytes: own.request_bytes.map(string),
+        })
+    }
+
+    /// Removes the escapes of the fields and writes the results to `unescaped`. The spans of these fields then point
+    /// into `unescaped`.
+    fn unescape(&mut self, text: &str, unescaped: &mut String) -> Option<()> {
         unescaped.clear();
+        let own = &mut self.0;
         let mut undo = |span: &mut TextSpan| {
             if !span.has_escapes {
                 return Some(());
@@ -157,115 +144,57 @@ impl EventFields {
             (span.start, span.end) = (u32::try_from(start).ok()?, u32::try_from(unescaped.len()).ok()?);
             Some(())
         };
-        undo(&mut self.request_uri)?;
-        if !self.has_other_escapes() {
-            return Some(());
+        for field in [
+            &mut own.request_uri,
+            &mut own.kind,
+            &mut own.api_version,
+            &mut own.audit_id,
+            &mut own.stage_name,
+            &mut own.verb,
+            &mut own.request_received_timestamp,
+            &mut own.stage_timestamp,
+        ] {
+            undo(field)?;
         }
-        undo(&mut self.client.user_agent)?;
-        undo(&mut self.kind)?;
-        undo(&mut self.api_version)?;
-        undo(&mut self.audit_id)?;
-        undo(&mut self.stage)?;
-        undo(&mut self.verb)?;
-        undo(&mut self.received)?;
-        undo(&mut self.ended)?;
-        for user in [&mut self.client.user, &mut self.client.impersonated_user].into_iter().flatten() {
-            undo(&mut user.username)?;
-            if let Some(extra) = &mut user.extra {
-                undo(&mut extra.pod_name)?;
-                undo(&mut extra.node_name)?;
-            }
-        }
-        for annotation in self.annotations.each_mut() {
+        for annotation in own.annotations.iter_mut().flat_map(Annotations::each_mut) {
             undo(annotation)?;
+        }
+        // A cached client has no escapes.
+        if own.caller_id.is_none() {
+            undo(&mut own.user_agent)?;
+            for user in [&mut own.user, &mut own.impersonated_user].into_iter().flatten() {
+                undo(&mut user.username)?;
+                if let Some(extra) = &mut user.extra {
+                    undo(&mut extra.pod_name)?;
+                    undo(&mut extra.node_name)?;
+                }
+            }
         }
         Some(())
     }
-
-    /// Drops the authorization decision unless it is needed. Most events then have no needed annotation, so
-    /// [`EventFields::unescape`] has less work.
-    fn drop_unneeded_decision(&mut self) {
-        if !self.is_forbidden() {
-            self.annotations.decision = TextSpan::default();
-        }
-    }
-
-    /// Whether the server responded 403. Only then is the authorization decision needed.
-    fn is_forbidden(&self) -> bool {
-        self.response_status.is_some_and(|status| status.code == Some(FORBIDDEN))
-    }
-
-    /// Whether a field other than the request URI may contain escapes. The URI often does, because servers escape `&`
-    /// in it.
-    fn has_other_escapes(&self) -> bool {
-        let names = self.kind.has_escapes | self.api_version.has_escapes | self.audit_id.has_escapes;
-        let others = self.stage.has_escapes
-            | self.verb.has_escapes
-            | self.received.has_escapes
-            | self.ended.has_escapes;
-        names | others | self.annotations.are_some()
-            || (self.cached_client.is_none() && self.client.has_escapes())
-    }
-
-    /// Builds the event. `text` is the line. `unescaped` is the text from [`EventFields::unescape`]. `callers` is the
-    /// cache that was used to locate the fields. Returns `None` if other clients evicted the event's client from the
-    /// cache.
-    #[must_use]
-    pub fn event<'e>(
-        &self,
-        text: &'e str,
-        unescaped: &'e str,
-        callers: &'e CachedCallers,
-    ) -> Option<Event<'e>> {
-        let string = |span: TextSpan| span.text(text, unescaped);
-        let raw = |span: TextSpan| Raw(&text[span.range()]);
-        let own = &self.annotations;
-        Some(Event {
-            kind: string(self.kind),
-            api_version: string(self.api_version),
-            audit_id: string(self.audit_id),
-            stage_name: string(self.stage),
-            request_uri: string(self.request_uri),
-            verb: string(self.verb),
-            caller: match self.cached_client {
-                Some(slot) => {
-                    let (id, cache) = callers.get(slot)?;
-                    CallerRef::Cached(id, cache)
-                }
-                None => CallerRef::Read(self.client.caller(text, unescaped)),
-            },
-            object_ref: self.object_ref.map(raw),
-            object: None,
-            timestamp_v1alpha1: None,
-            k8s_audit_level: None,
-            response_status: self.response_status.map(|status| ResponseStatus { code: status.code }),
-            request_received_timestamp: string(self.received),
-            stage_timestamp: string(self.ended),
-            annotations: own.are_some().then(|| Annotations {
-                total: string(own.total),
-                etcd: string(own.etcd),
-                decode_response_object: string(own.decode_response_object),
-                mutating_webhook: string(own.mutating_webhook),
-                validating_webhook: string(own.validating_webhook),
-                queue_wait: string(own.queue_wait),
-                deprecated: string(own.deprecated),
-                truncated: string(own.truncated),
-                removed_release: string(own.removed_release),
-                authentication: string(own.authentication),
-                impersonation: string(own.impersonation),
-                decision: string(own.decision),
-            }),
-            has_authentication_metadata: self
-                .authentication_metadata
-                .is_some_and(|span| &text[span.range()] != "null"),
-            request_bytes: self.request_bytes.map(|span| &text[span.range()]),
-        })
-    }
 }
 
-/// Locates a string. `None` if the key occurs twice.
-fn text(cursor: &mut JsonCursor<'_>, keys: &mut UniqueKeys, number: u32, field: &mut TextSpan) -> Option<()> {
-    keys.once(number)?;
-    *field = cursor.string()?;
-    Some(())
+/// Locates the value of a key. Returns `None` if the key occurs twice.
+fn take(own: &mut AuditEvent<TextSpan>, cursor: &mut JsonCursor<'_>, key: &[u8]) -> Option<()> {
+    match key {
+        b"kind" => text(cursor, &mut own.kind),
+        b"apiVersion" => text(cursor, &mut own.api_version),
+        b"auditID" => text(cursor, &mut own.audit_id),
+        b"stage" => text(cursor, &mut own.stage_name),
+        b"requestURI" => text(cursor, &mut own.request_uri),
+        b"verb" => text(cursor, &mut own.verb),
+        b"userAgent" => text(cursor, &mut own.user_agent),
+        b"requestReceivedTimestamp" => text(cursor, &mut own.request_received_timestamp),
+        b"stageTimestamp" => text(cursor, &mut own.stage_timestamp),
+        b"user" => once(cursor, &mut own.user, user),
+        b"impersonatedUser" => once(cursor, &mut own.impersonated_user, user),
+        b"sourceIPs" => once(cursor, &mut own.source_ips, raw),
+        b"objectRef" => once(cursor, &mut own.object_ref, raw),
+        b"responseStatus" => once(cursor, &mut own.response_status, status),
+        b"annotations" => once(cursor, &mut own.annotations, annotations),
+        b"authenticationMetadata" => once(cursor, &mut own.authentication_metadata, raw),
+        // Only older servers and some collectors write these keys. `serde_json` parses such events.
+        b"timestamp" | b"k8s_audit_level" => None,
+        _ => cursor.skip(),
+    }
 }

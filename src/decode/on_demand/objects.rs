@@ -3,48 +3,31 @@
 use std::borrow::Cow;
 
 use super::cursor::{JsonCursor, TextSpan};
-use crate::k8s::event::{Caller, Extra, First, Raw, Text, User};
+use crate::k8s::event::{Annotations, Extra, ResponseStatus, Text, User};
 
 /// The fields that identify the client. The server writes them one after another.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ClientFields {
-    pub(crate) user: Option<UserFields>,
-    pub(crate) impersonated_user: Option<UserFields>,
+pub(super) struct Client {
+    pub(crate) user: Option<User<TextSpan>>,
+    pub(crate) impersonated_user: Option<User<TextSpan>>,
     pub(crate) source_ips: Option<TextSpan>,
     pub(crate) user_agent: TextSpan,
 }
 
-impl ClientFields {
+impl Client {
     /// Moves all positions `by` bytes to the right.
     pub(crate) fn moved(self, by: u32) -> Self {
+        let moved = |span: TextSpan| span.moved(by);
         Self {
-            user: self.user.map(|user| user.moved(by)),
-            impersonated_user: self.impersonated_user.map(|user| user.moved(by)),
-            source_ips: self.source_ips.map(|span| span.moved(by)),
+            user: self.user.map(|user| user.map(moved)),
+            impersonated_user: self.impersonated_user.map(|user| user.map(moved)),
+            source_ips: self.source_ips.map(moved),
             user_agent: self.user_agent.moved(by),
         }
     }
 
-    /// Builds the caller. `text` contains the fields, and `unescaped` the fields that had escapes.
-    pub(crate) fn caller<'e>(&self, text: &'e str, unescaped: &'e str) -> Caller<'e> {
-        let string = |span: TextSpan| span.text(text, unescaped);
-        let user = |user: UserFields| User {
-            username: string(user.username),
-            extra: user.extra.map(|extra| Extra {
-                pod_name: First(string(extra.pod_name)),
-                node_name: First(string(extra.node_name)),
-            }),
-        };
-        Caller {
-            user: self.user.map(user),
-            impersonated_user: self.impersonated_user.map(user),
-            source_ips: self.source_ips.map(|span| Raw(&text[span.range()])),
-            user_agent: string(self.user_agent),
-        }
-    }
-
     pub(crate) fn has_escapes(&self) -> bool {
-        let user = |user: &UserFields| {
+        let user = |user: &User<TextSpan>| {
             let extra = user.extra.unwrap_or_default();
             user.username.has_escapes | extra.pod_name.has_escapes | extra.node_name.has_escapes
         };
@@ -79,97 +62,26 @@ impl TextSpan {
     }
 }
 
-impl UserFields {
-    fn moved(self, by: u32) -> Self {
-        let extra = |extra: ExtraFields| ExtraFields {
-            pod_name: extra.pod_name.moved(by),
-            node_name: extra.node_name.moved(by),
-        };
-        Self { username: self.username.moved(by), extra: self.extra.map(extra) }
+/// Locates a string. `None` if the key occurs twice.
+pub(super) fn text(cursor: &mut JsonCursor<'_>, field: &mut TextSpan) -> Option<()> {
+    if *field != TextSpan::default() {
+        return None;
     }
+    *field = cursor.string()?;
+    Some(())
 }
 
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct UserFields {
-    pub(crate) username: TextSpan,
-    pub(crate) extra: Option<ExtraFields>,
-}
-
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ExtraFields {
-    pub(crate) pod_name: TextSpan,
-    pub(crate) node_name: TextSpan,
-}
-
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct StatusFields {
-    pub(crate) code: Option<i32>,
-}
-
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct AnnotationFields {
-    pub(crate) total: TextSpan,
-    pub(crate) etcd: TextSpan,
-    pub(crate) decode_response_object: TextSpan,
-    pub(crate) mutating_webhook: TextSpan,
-    pub(crate) validating_webhook: TextSpan,
-    pub(crate) queue_wait: TextSpan,
-    pub(crate) deprecated: TextSpan,
-    pub(crate) truncated: TextSpan,
-    pub(crate) removed_release: TextSpan,
-    pub(crate) authentication: TextSpan,
-    pub(crate) impersonation: TextSpan,
-    pub(crate) decision: TextSpan,
-}
-
-impl AnnotationFields {
-    /// Whether a needed annotation is present and not empty.
-    pub(crate) fn are_some(mut self) -> bool {
-        self.each_mut().into_iter().any(|span| span.start < span.end)
+/// Locates an object. `None` if the key occurs twice.
+pub(super) fn once<V>(
+    cursor: &mut JsonCursor<'_>,
+    field: &mut Option<V>,
+    read: impl FnOnce(&mut JsonCursor<'_>) -> Option<V>,
+) -> Option<()> {
+    if field.is_some() {
+        return None;
     }
-
-    pub(crate) fn each_mut(&mut self) -> [&mut TextSpan; 12] {
-        let Self {
-            total,
-            etcd,
-            decode_response_object,
-            mutating_webhook,
-            validating_webhook,
-            queue_wait,
-            authentication,
-            impersonation,
-            deprecated,
-            truncated,
-            removed_release,
-            decision,
-        } = self;
-        [
-            total,
-            etcd,
-            decode_response_object,
-            mutating_webhook,
-            validating_webhook,
-            queue_wait,
-            authentication,
-            impersonation,
-            deprecated,
-            truncated,
-            removed_release,
-            decision,
-        ]
-    }
-}
-
-/// Detects repeated keys. If a key is repeated, `serde_json` must parse the object.
-#[derive(Default)]
-pub(super) struct UniqueKeys(u32);
-
-impl UniqueKeys {
-    pub(crate) fn once(&mut self, field: u32) -> Option<()> {
-        let is_new = self.0 & 1 << field == 0;
-        self.0 |= 1 << field;
-        is_new.then_some(())
-    }
+    *field = Some(read(cursor)?);
+    Some(())
 }
 
 /// Locates an object, an array or a string. The span includes the brackets or quotes.
@@ -215,8 +127,8 @@ fn take_if_there(cursor: &mut JsonCursor<'_>, literal: &[u8]) -> Option<()> {
 }
 
 /// Locates a user whose fields are in the server's order, without other fields.
-fn user_in_server_order(cursor: &mut JsonCursor<'_>) -> Option<UserFields> {
-    let mut user = UserFields { username: cursor.string_after(br#"{"username":""#)?, extra: None };
+fn user_in_server_order(cursor: &mut JsonCursor<'_>) -> Option<User<TextSpan>> {
+    let mut user = User { username: cursor.string_after(br#"{"username":""#)?, extra: None };
     if cursor.take_literal(br#","uid":""#) {
         cursor.string_end()?;
     }
@@ -230,30 +142,21 @@ fn user_in_server_order(cursor: &mut JsonCursor<'_>) -> Option<UserFields> {
     Some(user)
 }
 
-pub(super) fn user(cursor: &mut JsonCursor<'_>) -> Option<UserFields> {
-    let (mut user, mut keys) = (UserFields::default(), UniqueKeys::default());
-    cursor.object(|cursor, key| {
-        match key {
-            b"username" => {
-                keys.once(0)?;
-                user.username = cursor.string()?;
-            }
-            b"extra" => {
-                keys.once(1)?;
-                user.extra = Some(extra(cursor)?);
-            }
-            _ => cursor.skip()?,
-        }
-        Some(())
+pub(super) fn user(cursor: &mut JsonCursor<'_>) -> Option<User<TextSpan>> {
+    let mut user = User::default();
+    cursor.object(|cursor, key| match key {
+        b"username" => text(cursor, &mut user.username),
+        b"extra" => once(cursor, &mut user.extra, extra),
+        _ => cursor.skip(),
     })?;
     Some(user)
 }
 
 /// Locates the extra fields of a token that is bound to a pod, in the server's order. For any other value, it returns
 /// `None` and leaves the cursor where it was.
-fn extra_in_server_order(cursor: &mut JsonCursor<'_>) -> Option<ExtraFields> {
+fn extra_in_server_order(cursor: &mut JsonCursor<'_>) -> Option<Extra<TextSpan>> {
     let start = cursor.at();
-    let mut extra = ExtraFields::default();
+    let mut extra = Extra::default();
     let mut take = || {
         let mut entry = |literal: &[u8]| {
             let value = cursor.string_after(literal)?;
@@ -273,20 +176,18 @@ fn extra_in_server_order(cursor: &mut JsonCursor<'_>) -> Option<ExtraFields> {
     took.map(|()| extra)
 }
 
-fn extra(cursor: &mut JsonCursor<'_>) -> Option<ExtraFields> {
-    let (mut extra, mut keys) = (ExtraFields::default(), UniqueKeys::default());
+fn extra(cursor: &mut JsonCursor<'_>) -> Option<Extra<TextSpan>> {
+    let mut extra = Extra::default();
     cursor.object(|cursor, key| {
-        match key {
-            b"authentication.kubernetes.io/pod-name" => {
-                keys.once(0)?;
-                extra.pod_name = only(cursor)?;
-            }
-            b"authentication.kubernetes.io/node-name" => {
-                keys.once(1)?;
-                extra.node_name = only(cursor)?;
-            }
-            _ => cursor.skip()?,
+        let field = match key {
+            b"authentication.kubernetes.io/pod-name" => &mut extra.pod_name,
+            b"authentication.kubernetes.io/node-name" => &mut extra.node_name,
+            _ => return cursor.skip(),
+        };
+        if *field != TextSpan::default() {
+            return None;
         }
+        *field = only(cursor)?;
         Some(())
     })?;
     Some(extra)
@@ -306,7 +207,7 @@ fn only(cursor: &mut JsonCursor<'_>) -> Option<TextSpan> {
 /// and leaves the cursor where it was.
 ///
 /// Source: k8s.io/apimachinery `pkg/apis/meta/v1/types.go:Status`.
-pub(super) fn status_in_server_order(cursor: &mut JsonCursor<'_>) -> Option<StatusFields> {
+pub(super) fn status_in_server_order(cursor: &mut JsonCursor<'_>) -> Option<ResponseStatus> {
     let start = cursor.at();
     let mut take = || {
         if !cursor.take_literal(br#"{"metadata":{}"#) {
@@ -328,22 +229,16 @@ pub(super) fn status_in_server_order(cursor: &mut JsonCursor<'_>) -> Option<Stat
     if code.is_none() {
         cursor.back_to(start);
     }
-    code.map(|code| StatusFields { code: Some(code) })
+    code.map(|code| ResponseStatus { code: Some(code) })
 }
 
-pub(super) fn status(cursor: &mut JsonCursor<'_>) -> Option<StatusFields> {
+pub(super) fn status(cursor: &mut JsonCursor<'_>) -> Option<ResponseStatus> {
     let mut code = None;
-    cursor.object(|cursor, key| {
-        if key != b"code" {
-            return cursor.skip();
-        }
-        if code.is_some() {
-            return None;
-        }
-        code = Some(cursor.integer()?);
-        Some(())
+    cursor.object(|cursor, key| match key {
+        b"code" => once(cursor, &mut code, |cursor| cursor.integer()),
+        _ => cursor.skip(),
     })?;
-    Some(StatusFields { code })
+    Some(ResponseStatus { code })
 }
 
 /// Moves over annotations that contain only the authorization decision and its reason. Fast requests often have only
@@ -363,29 +258,15 @@ pub(super) fn annotations_in_server_order(cursor: &mut JsonCursor<'_>) -> Option
     took
 }
 
-pub(super) fn annotations(cursor: &mut JsonCursor<'_>) -> Option<AnnotationFields> {
-    let (mut annotations, mut keys) = (AnnotationFields::default(), UniqueKeys::default());
-    cursor.object(|cursor, key| {
-        let (number, field) = match key {
-            b"apiserver.latency.k8s.io/total" => (0, &mut annotations.total),
-            b"apiserver.latency.k8s.io/etcd" => (1, &mut annotations.etcd),
-            b"apiserver.latency.k8s.io/decode-response-object" => {
-                (2, &mut annotations.decode_response_object)
-            }
-            b"apiserver.latency.k8s.io/mutating-webhook" => (6, &mut annotations.mutating_webhook),
-            b"apiserver.latency.k8s.io/validating-webhook" => (7, &mut annotations.validating_webhook),
-            b"k8s.io/deprecated" => (3, &mut annotations.deprecated),
-            b"audit.k8s.io/truncated" => (4, &mut annotations.truncated),
-            b"k8s.io/removed-release" => (5, &mut annotations.removed_release),
-            b"apiserver.latency.k8s.io/apf-queue-wait" => (8, &mut annotations.queue_wait),
-            b"apiserver.latency.k8s.io/authentication" => (9, &mut annotations.authentication),
-            b"apiserver.latency.k8s.io/impersonation" => (10, &mut annotations.impersonation),
-            b"authorization.k8s.io/decision" => (11, &mut annotations.decision),
-            _ => return cursor.skip(),
-        };
-        keys.once(number)?;
-        *field = cursor.string()?;
-        Some(())
+/// Locates the annotations that kubetoll needs. The span of an empty annotation is empty.
+pub(super) fn annotations(cursor: &mut JsonCursor<'_>) -> Option<Annotations<TextSpan>> {
+    let mut annotations = Annotations::default();
+    cursor.object(|cursor, key| match annotations.get_mut(key) {
+        Some(field) => text(cursor, field),
+        None => cursor.skip(),
     })?;
+    for span in annotations.each_mut().filter(|span| span.start == span.end) {
+        *span = TextSpan::default();
+    }
     Some(annotations)
 }

@@ -88,7 +88,7 @@ impl<'b> PendingRequestReceived<'b> {
     /// Finds the waiting event of the same request. Both events must be plain audit events. `layers` are the
     /// envelopes of `event`.
     pub(crate) fn pair(&mut self, event: &Event<'_>, layers: Layers) -> Option<PairedRequestReceived<'b>> {
-        let request = event.request_bytes?;
+        let request = event.request_bytes.as_ref()?;
         let slot = self.slots[slot_of(event.audit_id.as_bytes())];
         let waiting_event = self.waiting.get_mut(usize::from(slot).checked_sub(1)?)?;
         let (received, logged_at) = waiting_event.timestamps();
@@ -198,8 +198,7 @@ mod tests {
         let mut unescaped = String::new();
         let mut recent = CachedCallers::default();
         let mut fields = EventFields::find(later_event, &mut recent).expect("an event");
-        fields.unescape(later_event, &mut unescaped).expect("escapes");
-        let event = fields.event(later_event, &unescaped, &recent).expect("the client is cached");
+        let event = fields.event(later_event, &mut unescaped).expect("escapes");
         let Some(pair) = pending.pair(&event, Layers::default().with(Envelope::Audit)) else {
             assert_eq!(pending.take_unpaired().count(), 1);
             return false;
@@ -253,8 +252,7 @@ mod tests {
             let mut unescaped = String::new();
             let mut recent = CachedCallers::default();
             let mut fields = EventFields::find(&later_event, &mut recent).expect("an event");
-            fields.unescape(&later_event, &mut unescaped).expect("escapes");
-            let event = fields.event(&later_event, &unescaped, &recent).expect("the client is cached");
+            let event = fields.event(&later_event, &mut unescaped).expect("escapes");
             for round in 0..2 {
                 if let Some(pair) = pending.pair(&event, Layers::default().with(Envelope::Audit)) {
                     assert_eq!((pair.record.line, round), (line, 0), "each pairs once, with its own");

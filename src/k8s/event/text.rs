@@ -21,6 +21,17 @@ impl From<String> for Text<'_> {
     }
 }
 
+impl<'de: 'a, 'a> From<Cow<'de, str>> for Text<'a> {
+    fn from(text: Cow<'de, str>) -> Self {
+        Self(text)
+    }
+}
+
+/// A text that serde can parse from a JSON string and from the text of any JSON value.
+pub trait JsonText<'de>: Default + Deserialize<'de> + From<Cow<'de, str>> {}
+
+impl<'de: 'a, 'a> JsonText<'de> for Text<'a> {}
+
 impl Deref for Text<'_> {
     type Target = str;
     fn deref(&self) -> &str {
@@ -53,44 +64,37 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     }
 }
 
-/// The first string of an array. The values of `user.extra` are arrays.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(crate) struct First<'a>(pub(crate) Text<'a>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for First<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct FirstVisitor;
-        impl<'de> Visitor<'de> for FirstVisitor {
-            type Value = First<'de>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an array of strings")
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<First<'de>, A::Error> {
-                let first = values.next_element::<Text<'de>>()?.unwrap_or_default();
-                while values.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(First(first))
-            }
-            // Some exporters write an array of one string as a plain string.
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<First<'de>, E> {
-                Ok(First(Text(Cow::Borrowed(text))))
-            }
-            fn visit_str<E>(self, text: &str) -> Result<First<'de>, E> {
-                Ok(First(text.to_owned().into()))
-            }
-            fn visit_unit<E>(self) -> Result<First<'de>, E> {
-                Ok(First::default())
-            }
+/// Parses the first string of an array. The values of `user.extra` are arrays.
+pub(super) fn first<'de, D: Deserializer<'de>, T: JsonText<'de>>(deserializer: D) -> Result<T, D::Error> {
+    struct FirstVisitor;
+    impl<'de> Visitor<'de> for FirstVisitor {
+        type Value = Text<'de>;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an array of strings")
         }
-        deserializer.deserialize_any(FirstVisitor)
+        fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<Text<'de>, A::Error> {
+            let first = values.next_element::<Text<'de>>()?.unwrap_or_default();
+            while values.next_element::<IgnoredAny>()?.is_some() {}
+            Ok(first)
+        }
+        // Some exporters write an array of one string as a plain string.
+        fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Text<'de>, E> {
+            Ok(Text(Cow::Borrowed(text)))
+        }
+        fn visit_str<E>(self, text: &str) -> Result<Text<'de>, E> {
+            Ok(text.to_owned().into())
+        }
+        fn visit_unit<E>(self) -> Result<Text<'de>, E> {
+            Ok(Text::default())
+        }
     }
+    deserializer.deserialize_any(FirstVisitor).map(|text| T::from(text.0))
 }
 
-/// The raw text of a JSON value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Raw<'a>(pub &'a str);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Raw<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        <&RawValue>::deserialize(deserializer).map(|raw| Self(raw.get()))
-    }
+/// Keeps the text of a JSON value.
+pub(super) fn raw<'de, D: Deserializer<'de>, T: JsonText<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    let raw = Option::<&RawValue>::deserialize(deserializer)?;
+    Ok(raw.map(|raw| T::from(Cow::Borrowed(raw.get()))))
 }
