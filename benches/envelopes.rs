@@ -77,7 +77,7 @@ fn access_line(line: &str) -> String {
     format!(
         r#"I1120 20:35:54.665582    4065 httplog.go:134] "HTTP" verb="GET" URI="{}" latency="11.141918ms" userAgent="{}" audit-ID="{}{}" srcIP="127.0.0.1:43964" apf_pl="workload-low" apf_fs="service-accounts" apf_iseats=1 apf_fseats=0 apf_additionalLatency="0s" apf_execution_time="10.454293ms" resp={}"#,
         &*event.request_uri,
-        event.user_agent.to_string(),
+        &*event.user_agent,
         &*event.audit_id,
         &event.stage_name[..9],
         event.status().unwrap_or(200),

@@ -123,10 +123,8 @@ fn text(text: &str) -> Option<&str> {
 
 /// An event in the format of the expected records.
 fn written(event: &Event<'_>) -> Value {
-    let [user, agent] = event.caller.with(|caller| {
-        let user = caller.user.as_ref().and_then(|user| text(&user.username));
-        [user, text(&caller.user_agent)].map(|text| text.map(str::to_owned))
-    });
+    let user = event.user.as_ref().and_then(|user| text(&user.username));
+    let agent = text(&event.user_agent);
     match &event.object {
         Some(object) if event.request_uri.is_empty() => json!({
             "verb": &*event.verb, "requestURI": null,

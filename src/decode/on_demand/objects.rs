@@ -235,7 +235,8 @@ pub(super) fn status_in_server_order(cursor: &mut JsonCursor<'_>) -> Option<Resp
 pub(super) fn status(cursor: &mut JsonCursor<'_>) -> Option<ResponseStatus> {
     let mut code = None;
     cursor.object(|cursor, key| match key {
-        b"code" => once(cursor, &mut code, |cursor| cursor.integer()),
+        b"code" if code.is_some() => None,
+        b"code" => cursor.integer().map(|own| code = Some(own)),
         _ => cursor.skip(),
     })?;
     Some(ResponseStatus { code })
