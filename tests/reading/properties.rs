@@ -22,7 +22,7 @@ use crate::support::cases::cases;
 use crate::support::library::{conservation, run};
 
 use super::any_damage::{Damage, Packing, any_damage, gzip, harmless, packing, zstd};
-use crate::support::library::same::{difference, json, json_without};
+use crate::support::library::same::{difference, json_without, report_difference};
 
 /// Files with these contents, in a directory that lasts as long as it is held.
 fn files(contents: &[Vec<u8>]) -> (TempDir, Vec<PathBuf>) {
@@ -82,7 +82,7 @@ const PLACES: [&str; 11] = [
 
 /// Fails with the differences if two reports differ.
 fn same(left: &Report, right: &Report) -> Result<(), TestCaseError> {
-    prop_assert_eq!(difference(&json(left), &json(right)), Vec::<String>::new());
+    prop_assert_eq!(report_difference(left, right), Vec::<String>::new());
     Ok(())
 }
 

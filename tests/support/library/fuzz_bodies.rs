@@ -17,7 +17,7 @@ use kubetoll::ledger::exemplar::shown_uri;
 use kubetoll::ledger::{Ledger, ProductRows};
 use kubetoll::requests::Classifier;
 
-use super::same::{difference, json};
+use super::same::report_difference;
 use super::{conservation, run};
 
 /// Any records of a log are counted, and all sums agree. Block boundaries and block order do not matter.
@@ -49,7 +49,7 @@ pub fn line(bytes: &[u8]) {
         run::blocks(bytes, |line| ends.get(line).is_some_and(|at| may_cut(&bytes[..*at], &bytes[*at..])));
     blocks.reverse();
     let other = run::report(run::count(&blocks, &settings, &timeline), &none, &timeline);
-    assert_eq!(difference(&json(&other), &json(&complete)), Vec::<String>::new());
+    assert_eq!(report_difference(&other, &complete), Vec::<String>::new());
 }
 
 /// An event is classified and counted.

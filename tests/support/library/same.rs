@@ -31,6 +31,12 @@ fn remove(value: &mut Value, keys: &[&str]) {
     }
 }
 
+/// The first few places at which the JSON of two reports differs. Comparing reports is faster than writing both.
+pub fn report_difference(left: &Report, right: &Report) -> Vec<String> {
+    let written = json(right);
+    if left == right { Vec::new() } else { difference(&json(left), &written) }
+}
+
 /// The first few places at which two values differ; empty if they are the same.
 pub fn difference(left: &Value, right: &Value) -> Vec<String> {
     let mut differences = Vec::new();
