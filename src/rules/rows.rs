@@ -1,12 +1,8 @@
 //! All rows that rules evaluate, indexed for fast matching.
 //!
-//! Many rows share a request shape or a client. The variables `request.*` and `server.*` are evaluated once for each
-//! distinct shape, `client.*` once for each client and product. Matching then compares small numbers instead of
-//! strings.
+//! Many rows share a request shape. Conditions on `request.*` and `server.*` are evaluated once for each of them.
 
-use hashbrown::HashMap;
 use rayon::prelude::*;
-use rustc_hash::FxBuildHasher;
 
 use super::facts::{CLIENT, REQUEST, RowFacts, SERVER};
 use super::group::ClientTotals;
@@ -28,64 +24,16 @@ pub(super) struct Rows<'a> {
     /// For each client id: the index of one of its rows.
     pub(super) clients: Vec<u32>,
     pub(super) programs: Programs,
-    columns: HashMap<VariableRef, FactColumn, FxBuildHasher>,
     orders: Vec<(RuleGroupBy, GroupedRows)>,
 }
 
 /// Pairs of group number and row index. Rows of a group are adjacent and in row order.
 pub(super) type GroupedRows = Vec<(u32, u32)>;
 
-/// Which id of a row determines a variable's value: the client id (`client.*`) or the request id (`request.*`,
-/// `server.*`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FactKey {
-    Request,
-    Client,
-}
-
-impl FactKey {
-    pub(super) fn new(variable: VariableRef) -> Self {
-        if variable.root == Root::Client { Self::Client } else { Self::Request }
-    }
-
-    pub(super) fn number(self, ids: &RowIds) -> usize {
-        match self {
-            Self::Request => ids.request_id as usize,
-            Self::Client => ids.client_id as usize,
-        }
-    }
-}
-
-/// The values of one variable for all rows, as numbers: equal values have the same number. `by` is a kind of id.
-/// `ids` contains the number of the value for each id of this kind.
-pub(super) struct FactColumn {
-    by: FactKey,
-    ids: Vec<u32>,
-    pub(super) distinct: usize,
-}
-
 impl<'a> Rows<'a> {
     pub(super) fn new(judged: &'a JudgedClients, rules: &[Rule]) -> Self {
         let (totals, indexed) = rayon::join(|| ClientTotals::new(judged), || IndexedRows::new(judged));
         let IndexedRows { facts, ids, requests, clients } = indexed;
-        let conjuncts =
-            rules.iter().filter_map(|rule| rule.matches.as_ref()).flat_map(|matches| &matches.conjuncts);
-        let mut wanted: Vec<VariableRef> =
-            conjuncts.flat_map(|conjunct| conjunct.variables.iter().copied()).collect();
-        wanted.sort_unstable();
-        wanted.dedup();
-        let column = |variable: VariableRef| {
-            let values = |rows: &mut dyn Iterator<Item = u32>| {
-                FactColumn::new(FactKey::new(variable), rows.map(|row| fact(variable, &facts[row as usize])))
-            };
-            match FactKey::new(variable) {
-                FactKey::Request => values(&mut requests.iter().map(|(row, _)| *row)),
-                FactKey::Client => values(&mut clients.iter().copied()),
-            }
-        };
-        let columns: Vec<(VariableRef, FactColumn)> =
-            wanted.into_par_iter().map(|variable| (variable, column(variable))).collect();
-        let columns = columns.into_iter().collect();
         let mut groupings: Vec<RuleGroupBy> = Vec::new();
         for rule in rules.iter().filter(|rule| !rule.group_by.input) {
             let by = without_programs(rule.group_by);
@@ -95,7 +43,7 @@ impl<'a> Rows<'a> {
         }
         let orders = groupings.into_par_iter().map(|by| (by, order(by, &ids, &requests))).collect();
         let programs = Programs::new(judged, &facts, &ids, &clients);
-        Self { totals, facts, ids, requests, clients, programs, columns, orders }
+        Self { totals, facts, ids, requests, clients, programs, orders }
     }
 
     /// Returns the rows grouped by a rule's `groupBy`.
@@ -103,11 +51,6 @@ impl<'a> Rows<'a> {
         let by = without_programs(by);
         let order = self.orders.iter().find(|(grouping, _)| *grouping == by);
         &order.expect("each rule has its order").1
-    }
-
-    /// Returns the column of a variable that a rule's `match` uses.
-    pub(super) fn column(&self, variable: VariableRef) -> &FactColumn {
-        &self.columns[&variable]
     }
 }
 
@@ -143,22 +86,6 @@ fn order(by: RuleGroupBy, ids: &[RowIds], requests: &[(u32, u32)]) -> GroupedRow
         row += u32::try_from(of_client.len()).unwrap_or(u32::MAX);
     }
     order
-}
-
-impl FactColumn {
-    fn new<'v>(by: FactKey, values: impl Iterator<Item = VariableValue<'v>>) -> Self {
-        let mut numbers: HashMap<VariableValue<'v>, u32, FxBuildHasher> = HashMap::default();
-        let ids = values.map(|value| {
-            let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
-            *numbers.entry(value).or_insert(next)
-        });
-        Self { by, ids: ids.collect(), distinct: numbers.len() }
-    }
-
-    /// Returns the number of the variable's value for a row. Rows with equal values get the same number.
-    pub(super) fn id(&self, ids: &RowIds) -> usize {
-        self.ids[self.by.number(ids)] as usize
-    }
 }
 
 /// Returns the value of a variable for a row.
