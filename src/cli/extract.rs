@@ -77,7 +77,7 @@ fn extract(args: &ExtractArgs, threads: usize) -> anyhow::Result<u8> {
             rules: &judging.rules,
             policy: &judging.policy,
             inventory: inventory.as_ref(),
-            detail: Detail::Rows,
+            detail: Detail { cases: Some(0), ..Detail::ALL },
         };
         let ranks: Vec<usize> = args.case.iter().map(|rank| *rank as usize).collect();
         let (report, requests) = report::build_with_cases(ledger, &context, &ranks);

@@ -58,7 +58,7 @@ pub(super) fn fail_on(report: &Report, wanted: &[FailOn]) -> u8 {
 
 /// The message of a failed gate; `None` if it passes.
 fn failure(report: &Report, what: &FailOn) -> Option<String> {
-    let gates = &report.gates;
+    let gates = &report.page.gates;
     match what {
         FailOn::Severity(least) => {
             let name = match least {
@@ -86,7 +86,7 @@ fn findings(
     noun: &str,
     word: &str,
 ) -> Option<String> {
-    let rules = || report.gates.rules.iter().filter(|rule| is_wanted(&rule.id, &rule.name));
+    let rules = || report.page.gates.rules.iter().filter(|rule| is_wanted(&rule.id, &rule.name));
     let all: u64 = rules().flat_map(|rule| rule.counts.range(least..)).map(|(_, count)| count).sum();
     if all == 0 {
         return None;

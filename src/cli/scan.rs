@@ -143,14 +143,14 @@ fn check_patterns(args: &ScanArgs, fail_on: &[FailOn]) -> anyhow::Result<()> {
 /// Tables have no findings.
 fn detail(args: &ScanArgs, pages: &[PageOutput]) -> Detail {
     if pages.is_empty() {
-        return Detail::Rows;
+        return Detail { cases: Some(0), ..Detail::ALL };
     }
     let are_for_terminals = pages.iter().all(|page| page.page == PageFormat::Text);
     let has_tables = args.format.iter().any(|format| matches!(format, Format::Table(..)));
     if are_for_terminals && !has_tables && args.details.is_none() {
-        Detail::Cases(args.top)
+        Detail { cases: Some(args.top), all_shapes: false }
     } else {
-        Detail::All
+        Detail::ALL
     }
 }
 

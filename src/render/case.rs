@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use super::load::share;
 use super::plain::{count, counted, cut, escaped, rounded};
 use super::{facts, prose};
+use crate::report::Report;
 use crate::report::cases;
-use crate::report::v1::{Case, Finding, Member, Report};
+use crate::report::v1::{Case, Finding, Member};
 
 /// The maximum length of a client name, in characters. Clients choose their names, so a name can have any length.
 const MAX_NAME: usize = 120;
@@ -40,8 +41,9 @@ pub(super) fn client(case: &Case) -> String {
 }
 
 /// Returns what the client does, without the client's name. Not escaped.
-pub(super) fn does(case: &Case) -> String {
-    if case.does.is_empty() { what(case) } else { case.does.clone() }
+pub(super) fn does(report: &Report, case: &Case) -> String {
+    let action = report.action(case);
+    if action.is_empty() { what(case) } else { action.to_owned() }
 }
 
 /// Returns a sentence: which client does what, and how often. Not escaped.

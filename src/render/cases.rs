@@ -11,8 +11,9 @@ use super::plain::{count, counted, escaped, rounded, short_count, tenths};
 use super::prose;
 use super::style::{self, BOLD, DIM, FIX};
 use super::table::{NARROW, limited};
+use crate::report::Report;
 use crate::report::summary_rows::{SummaryContent, SummaryRow, shown_cases, summary_rows, without_finding};
-use crate::report::v1::{Case, Client, Load, Report};
+use crate::report::v1::{Case, Client, Load};
 
 /// The minimum table width at which rules have their own column.
 const WIDE: usize = 140;
@@ -168,7 +169,8 @@ fn least(rows: &[TableRow<'_>]) -> usize {
 
 fn rows(report: &Report, top: usize) -> Vec<TableRow<'_>> {
     let shown = shown_cases(report, top);
-    let mut rows: Vec<TableRow<'_>> = report.cases[..shown].iter().map(case_row).collect();
+    let mut rows: Vec<TableRow<'_>> =
+        report.cases[..shown].iter().map(|case| case_row(report, case)).collect();
     let is_on_clients = report.cases.iter().any(|case| case.members.count > 0);
     let costliest = if is_on_clients { 0 } else { COSTLIEST };
     let cases = summary_rows(report, shown, costliest).into_iter();
@@ -180,12 +182,12 @@ fn rows(report: &Report, top: usize) -> Vec<TableRow<'_>> {
     rows
 }
 
-fn case_row(case: &Case) -> TableRow<'_> {
+fn case_row<'r>(report: &Report, case: &'r Case) -> TableRow<'r> {
     let row = TableRow {
         rank: case.rank.to_string(),
         severity: case.severity,
         client: name(case),
-        what: escaped(&case.does).into_owned(),
+        what: escaped(report.action(case)).into_owned(),
         fix: prose::plain(&case.fix).replace('\n', " "),
         rules: &case.rules,
         resource: case.resource.as_deref(),

@@ -23,7 +23,7 @@ pub(super) fn render(client: &Client, width: usize) -> String {
         let (pods, nodes) = (counted(client.pods.count, "pod"), counted(client.nodes.count, "node"));
         page.push_str(&titled("Pods", &format!("{pods}{more} on {nodes}"), width));
     }
-    let costly: Vec<&Shape> = client.shapes.iter().filter(|shape| shape.is_costly).collect();
+    let costly: Vec<&Shape> = client.shapes.iter().filter(|shape| shape.is_costly()).collect();
     if costly.is_empty() {
         page.push_str(&titled("", "no read from etcd, and no parameter ignored", width));
     }

@@ -12,7 +12,8 @@ use super::plain::{count, counted, escaped};
 use super::style::{self, BOLD, DIM, FIX};
 use super::table::{INDENT, titled, wrapped};
 use super::{case, cases, client_detail, facts, prose};
-use crate::report::v1::{Case, Client, Finding, Report};
+use crate::report::Report;
+use crate::report::v1::{Case, Client, Finding};
 use crate::requests::filter::pattern;
 
 /// The maximum number of clients without a case to show. A name with `*` can match many clients.
@@ -169,12 +170,13 @@ impl<'r> ChosenDetails<'r> {
             self.cases.insert(case.rank, None);
             is_found = true;
         }
-        for client in report.clients.iter().filter(|client| is_named(client, is_wanted)) {
+        let clients = report.clients.iter().zip(&report.page.case_ranks);
+        for (client, case_ranks) in clients.filter(|(client, _)| is_named(client, is_wanted)) {
             is_found = true;
-            for rank in &client.cases {
+            for rank in case_ranks {
                 self.cases.entry(*rank).or_insert(Some(&client.identity));
             }
-            if client.cases.is_empty() {
+            if case_ranks.is_empty() {
                 self.clients.push(client);
             }
         }

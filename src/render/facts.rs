@@ -6,7 +6,8 @@ use super::plain::{count, counted, duration, escaped, per_cent, to_seconds};
 use super::prose::Line;
 use super::request::source;
 use super::{cost, etcd_log, input, load, patterns};
-use crate::report::v1::{Evidence, Finding, Named, Path, Report, Server, ServerVersion, Who};
+use crate::report::Report;
+use crate::report::v1::{Evidence, Finding, Named, Path, Server, ServerVersion, Who};
 
 /// The maximum number of user agents that a finding names.
 const NAMED_AGENTS: usize = 3;
@@ -241,18 +242,20 @@ pub(super) fn verdict(report: &Report) -> String {
 const NAMED_SERVERS: usize = 4;
 
 /// Describes the server version used for the verdicts, and its source.
-pub(super) fn server(server: &Server) -> String {
-    let etcd = server
+pub(super) fn server(report: &Report) -> String {
+    let etcd = report
+        .server
         .etcd_version
         .as_deref()
         .map_or("etcd 3.4.31, 3.5.13 or later (assumed)".to_owned(), |version| {
-            format!("etcd {version} ({})", server.etcd_from)
+            format!("etcd {version} ({})", report.page.server.etcd_from)
         });
-    format!("{}, {}", kubernetes(server), escaped(&etcd))
+    format!("{}, {}", kubernetes(report), escaped(&etcd))
 }
 
 /// Describes the Kubernetes version used for the verdicts, its source, and the flag that sets it.
-pub(super) fn kubernetes(server: &Server) -> String {
+pub(super) fn kubernetes(report: &Report) -> String {
+    let server = &report.server;
     let versions = match server.versions_differ.as_deref() {
         Some("by-file") => {
             let own = |one: &ServerVersion| format!("{} ({})", one.kube_version, one.source);
@@ -266,7 +269,7 @@ pub(super) fn kubernetes(server: &Server) -> String {
         Some("at-the-same-time") => server.kube_versions.join(" and "),
         _ => server.kube_versions.join(", then "),
     };
-    escaped(&format!("Kubernetes {versions} ({})", server.version_from)).into_owned()
+    escaped(&format!("Kubernetes {versions} ({})", report.page.server.version_from)).into_owned()
 }
 
 /// Returns the notes on how kubetoll detected the server. They contain file names.
@@ -275,9 +278,10 @@ pub(super) fn notes(server: &Server) -> impl Iterator<Item = String> {
 }
 
 /// Describes the evidence in the log for the version.
-pub(super) fn version_evidence(server: &Server) -> Option<String> {
-    let is_asked = server.version_source != "flag" && !server.decisive.is_empty();
-    is_asked.then(|| format!("the log shows: {}", server.decisive.join("; ")))
+pub(super) fn version_evidence(report: &Report) -> Option<String> {
+    let decisive = &report.page.server.decisive;
+    let is_asked = report.server.version_source != "flag" && !decisive.is_empty();
+    is_asked.then(|| format!("the log shows: {}", decisive.join("; ")))
 }
 
 /// Describes the input and its losses, the server, the total cost and the inventory. Also describes the requests that
@@ -285,8 +289,8 @@ pub(super) fn version_evidence(server: &Server) -> Option<String> {
 pub(super) fn read(report: &Report) -> Vec<String> {
     let mut lines = Vec::new();
     lines.extend(input::lines(&report.input));
-    lines.push(server(&report.server));
-    lines.extend(version_evidence(&report.server));
+    lines.push(server(report));
+    lines.extend(version_evidence(report));
     lines.extend(cost::totals(report));
     lines.extend(report.inventory.iter().flat_map(cost::inventory));
     lines.extend(notes(&report.server));

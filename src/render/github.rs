@@ -4,7 +4,8 @@ use super::case::{self, FindingIndex};
 use super::escape::without_marks;
 use super::facts;
 use super::plain::{count, counted, cut, escaped};
-use crate::report::v1::{Case, Report};
+use crate::report::Report;
+use crate::report::v1::Case;
 
 /// The maximum number of cases that become annotations. GitHub shows ten errors, ten warnings and ten notices for each
 /// step of a job.

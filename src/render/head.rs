@@ -8,7 +8,8 @@ use super::style::{BOLD, WARNING};
 use super::table::{joined, limited};
 use super::{input, over_time, patterns};
 use crate::k8s::timestamp::parse_micros;
-use crate::report::v1::{Input, Report};
+use crate::report::Report;
+use crate::report::v1::Input;
 
 /// The maximum number of lines for notes on the input.
 const NOTE_LINES: usize = 7;
@@ -28,7 +29,7 @@ const INDENT: &str = "  ";
 pub(super) fn lines(report: &Report, width: usize) -> Vec<String> {
     let tool = format!("kubetoll {}", report.kubetoll_version);
     let read = [tool.clone(), file(&report.input), amount(&report.input)];
-    let mut lines = input_lines(&read, &kubernetes(&report.server), width);
+    let mut lines = input_lines(&read, &kubernetes(report), width);
     if let Some(first) = lines.first_mut() {
         *first = first.replacen(&tool, &format!("{BOLD}{tool}{BOLD:#}"), 1);
     }
@@ -70,7 +71,7 @@ fn totals(report: &Report) -> Vec<String> {
     let objects = report.totals.cost.total.as_deref().and_then(|work| work.etcd.as_ref());
     let objects = objects.filter(|_| cost::is_by_inventory(report)).and_then(cost::in_objects);
     let objects = objects.map_or(String::new(), |objects| format!(" ({objects})"));
-    let informers = report.gates.limit_ignored.informers;
+    let informers = report.page.gates.limit_ignored.informers;
     let starts = match informers {
         0 => String::new(),
         starts => format!(" ({} not counted)", counted(starts, "informer start")),
@@ -131,8 +132,7 @@ pub(super) fn details(report: &Report) -> Vec<(&'static str, String)> {
         lines.extend(titles.zip(texts));
     };
     titled("Input", input::lines(&report.input));
-    let server =
-        std::iter::once(facts::server(&report.server)).chain(facts::version_evidence(&report.server));
+    let server = std::iter::once(facts::server(report)).chain(facts::version_evidence(report));
     titled("Server", server.chain(facts::notes(&report.server)).collect());
     titled("Measured", facts::measured(report).into_iter().collect());
     titled("Peak", over_time::peaks(report));

@@ -133,7 +133,8 @@ fn not_read(input: &Input, unknown: fn(&[UnknownFiles]) -> Vec<String>) -> Vec<S
         |is_read: bool| kinds.iter().filter(|one| one.is_read == is_read).map(|one| one.count).sum::<u64>();
     // Files of a known kind have their own lines, so they do not count here.
     if let Some(others) = input.not_read.count.checked_sub(of(false)).filter(|others| *others > 0) {
-        let named = input.not_read.files.iter().filter(|one| !one.is_known).take(NAMED);
+        // The files of an unknown kind come first.
+        let named = input.not_read.files.iter().take(NAMED.min(usize::try_from(others).unwrap_or(NAMED)));
         let files: Vec<String> =
             named.map(|one| format!("{} ({})", escaped(&one.file), escaped(&one.why))).collect();
         lines.push(format!("{} could not be read: {}", counted(others, "path"), files.join(", ")));

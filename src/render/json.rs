@@ -10,8 +10,7 @@ use serde_json::Serializer;
 use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
 
 use super::escape::{SafeString, safe_strings};
-use crate::report::Report;
-use crate::report::v1::{Case, Client, Finding};
+use crate::report::v1::{Case, Client, Finding, Report};
 
 /// The number of bytes that are buffered before a write.
 const BUFFER: usize = 1 << 16;
@@ -48,7 +47,6 @@ pub fn write(report: &Report, out: impl Write) -> io::Result<()> {
         traces,
         traces_left_out,
         etcd_log,
-        gates: _,
     } = report;
     let out = BufWriter::with_capacity(BUFFER, out);
     let mut object = Object { out, form: DepthFormatter::new(0), is_first: true };

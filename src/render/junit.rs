@@ -11,7 +11,8 @@ use super::case::{self, FindingIndex};
 use super::client_name::client_name;
 use super::escape::{escaped, without_commands};
 use super::facts;
-use crate::report::v1::{Case, Report, Suppressed};
+use crate::report::Report;
+use crate::report::v1::{Case, Suppressed};
 
 /// The class name for test cases on the log itself.
 const INPUT: &str = "(input)";
@@ -23,7 +24,7 @@ const INPUT: &str = "(input)";
 pub(crate) fn render(report: &Report) -> Result<String, SerializeError> {
     let mut suite = TestSuite::new("kubetoll");
     suite.add_property(("kubetoll", report.kubetoll_version.as_str()));
-    suite.add_property(("server", &*escaped(&facts::server(&report.server))));
+    suite.add_property(("server", &*escaped(&facts::server(report))));
     let findings = FindingIndex::new(report);
     let mut names = TestCaseNames::new(report);
     suite.add_test_cases(report.cases.iter().map(|case| test_case(case, &findings, &mut names)));

@@ -13,8 +13,9 @@ use super::over_time::{self, OverTime};
 use super::plain::{count, counted, cut, escaped, rounded};
 use super::prose::Line;
 use super::{cases, etcd_log, facts};
+use crate::report::Report;
 use crate::report::summary_rows::{SummaryContent, SummaryRow, summary_rows};
-use crate::report::v1::{Case, Finding, Load, Report, Suppressed};
+use crate::report::v1::{Case, Finding, Load, Suppressed};
 
 /// The maximum length of the page, in characters. A GitHub comment holds 65,536.
 pub(crate) const MAX_CHARS: usize = 60_000;
@@ -50,7 +51,7 @@ pub(crate) fn render(report: &Report) -> String {
     let mut room = CharBudget(MAX_CHARS.saturating_sub(fixed));
 
     let mut of_table = CharBudget(room.0.min(TABLE_CHARS));
-    let rows: Vec<String> = of_table.fill(report.cases.iter().map(row)).collect();
+    let rows: Vec<String> = of_table.fill(report.cases.iter().map(|case| row(report, case))).collect();
     room.0 = room.0.saturating_sub(rows.iter().map(|row| chars(row)).sum());
     let summary = summary_rows(report, rows.len(), 0);
     let shown = report.cases[..rows.len()].iter();
@@ -124,7 +125,7 @@ fn left_out(of_table: usize, of_details: usize) -> String {
     format!("{missing}: a comment holds no more. `kubetoll scan … --format json` has all of them.\n\n")
 }
 
-fn row(case: &Case) -> String {
+fn row(report: &Report, case: &Case) -> String {
     let figures = match case.members.count {
         0 => ["–".to_owned(), "–".to_owned(), "–".to_owned()],
         _ => [count(case.requests), count(rounded(case.peak_per_minute)), share(&case.load)],
@@ -136,7 +137,7 @@ fn row(case: &Case) -> String {
         case.rank,
         case.severity,
         code_in_cell(&case::client(case)),
-        in_cell(&case::does(case)),
+        in_cell(&case::does(report, case)),
         figures.join(" | "),
         in_cell(&case.rules.join(" "))
     );

@@ -10,7 +10,8 @@ use super::span::drawn;
 use super::sparkline::sparkline;
 use crate::k8s::timestamp;
 use crate::ledger::{Busiest, RequestRates, Step};
-use crate::report::v1::{Client, Finding, Peak, PeakClient, Point, Report, minute};
+use crate::report::Report;
+use crate::report::v1::{Client, Finding, Peak, PeakClient, Point, minute};
 
 /// The line on a peak names at most this many clients.
 const NAMED: usize = 3;
@@ -44,9 +45,8 @@ struct Series {
 impl<'r> OverTime<'r> {
     pub(super) fn new(report: &'r Report) -> Self {
         let clients = report.clients.iter().map(|client| (key(client), client)).collect();
-        let first = report.clients.iter().filter_map(|client| client.first_not_long_running);
-        let first = match first.min() {
-            Some(first) => u32::try_from(first.0 / 60_000_000).ok(),
+        let first = match report.page.first_not_long_running {
+            Some(first) => u32::try_from(first / 60_000_000).ok(),
             None => report.input.first_timestamp.as_deref().and_then(minute_of),
         };
         let span = first.zip(report.input.last_timestamp.as_deref().and_then(minute_of));

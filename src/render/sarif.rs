@@ -18,7 +18,8 @@ use super::case::{self, FindingIndex};
 use super::escape::pretty_json;
 use super::plain::{counted, escaped};
 use super::{facts, links, markdown, prose};
-use crate::report::v1::{Case, Evidence, Report, RuleInfo};
+use crate::report::Report;
+use crate::report::v1::{Case, Evidence, RuleInfo};
 
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
@@ -138,7 +139,7 @@ fn result(report: &Report, case: &Case, findings: &FindingIndex<'_>, fired: &[&R
             // The format of CodeQL: the hash, and a number that distinguishes equal hashes.
             ("primaryLocationLineHash", format!("{}:1", case.fingerprint)),
         ]),
-        properties: properties(case),
+        properties: properties(report, case),
     }
 }
 
@@ -164,13 +165,13 @@ fn text(case: &Case, findings: &FindingIndex<'_>) -> String {
     parts.join("\n\n")
 }
 
-fn properties(case: &Case) -> Map<String, Value> {
+fn properties(report: &Report, case: &Case) -> Map<String, Value> {
     let properties = json!({
         "rank": case.rank,
         "severity": case.severity,
         "client": case::client(case),
         "members": case.members.count,
-        "what": case::does(case),
+        "what": case::does(report, case),
         "fix": case::fix(case),
         "rules": case.rules,
         "requests": case.requests,

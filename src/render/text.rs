@@ -5,7 +5,8 @@ use super::plain::{counted, escaped};
 use super::style::{BOLD, DIM};
 use super::table::{joined, limited, table, titled, wrapped};
 use super::{cases, client_detail, clients, cost, etcd_log, facts, head, traces};
-use crate::report::v1::{Client, EtcdLog, Report};
+use crate::report::Report;
+use crate::report::v1::{Client, EtcdLog, Shape};
 
 /// The settings for the report on a terminal: the number of cases, the line width, and the details.
 #[derive(Debug)]
@@ -121,8 +122,7 @@ fn omitted_sections(report: &Report, view: &View<'_>) -> String {
     if let Some(log) = &report.etcd_log {
         page.push_str(&etcd(log, view.width));
     }
-    let is_costly =
-        |client: &&Client| client.cases.is_empty() && client.shapes.iter().any(|shape| shape.is_costly);
+    let is_costly = |client: &&Client| !client.has_finding() && client.shapes.iter().any(Shape::is_costly);
     let costly: Vec<&Client> = report.clients.iter().filter(is_costly).take(DETAILED_CLIENTS).collect();
     if !costly.is_empty() {
         page.push_str(&heading("clients without a finding that read from etcd"));

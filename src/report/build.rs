@@ -10,6 +10,7 @@ use super::clients::ClientConverter;
 use super::context::Context;
 use super::findings::{Findings, RuleTexts};
 use super::load::Loads;
+use super::page::{PageFacts, Report};
 use super::ranking::positions;
 use super::sums::{Sums, latency};
 use super::text_cache::TextCache;
@@ -19,11 +20,12 @@ use crate::judged::{ClientSummary, JudgedClients};
 use crate::ledger::{Exemplar, Ledger};
 use crate::patterns::Patterns;
 use crate::requests::stable_hash;
+use crate::rules::group::RowGroup;
 use crate::rules::hits::HitRef;
-use crate::rules::{FindingsOnClient, Rule, judge_some};
+use crate::rules::{Hits, Rule, RuleInput, Severity};
 
 #[must_use]
-pub fn build(ledger: Ledger, context: &Context<'_>) -> v1::Report {
+pub fn build(ledger: Ledger, context: &Context<'_>) -> Report {
     build_with_cases(ledger, context, &[]).0
 }
 
@@ -34,7 +36,7 @@ pub fn build_with_cases(
     mut ledger: Ledger,
     context: &Context<'_>,
     case_ranks: &[usize],
-) -> (v1::Report, Vec<Option<CaseRequests>>) {
+) -> (Report, Vec<Option<CaseRequests>>) {
     let other_files = input::other_files(context.sources, &ledger.input);
     for source in &other_files {
         ledger.input.remove(*source);
@@ -68,23 +70,22 @@ pub fn build_with_cases(
     let rules = &context.rules.rules;
     let (loads, measure) = (Loads::new(&judged_clients), judged_clients.measure);
     let positions = positions(&judged_clients);
-    let mut cases = Vec::new();
-    let mut requests = Vec::new();
-    let mut omitted_note = None;
-    let choose = |hits: &[HitRef<'_, '_>]| {
-        cases = cases::cases(hits, &judged_clients, &context.policy.sources);
-        let of_rank = |rank: &usize| Some(CaseRequests::from_hits(cases.get(rank.checked_sub(1)?)?, hits));
-        requests = case_ranks.iter().map(of_rank).collect();
-        let is_shown = context.detail.is_shown(&cases, hits.len());
-        omitted_note = context.detail.note(&is_shown);
-        is_shown
-    };
-    let mut judged = judge_some(&judged_clients, &ledger.input, rules, &context.policy.suppressions, choose);
-    let contradicted: HashSet<String> = identities(&judged_clients, &judged.contradicted);
-    let worst = worst_severities(&judged.on_clients, positions.len());
+    let rule_input = RuleInput::new(&judged_clients, &ledger.input, rules);
+    let found = Hits::new(&rule_input, rules, &context.policy.suppressions);
+    let hits = found.refs();
+    let cases = cases::cases(&hits, &judged_clients, &context.policy.sources);
+    let of_rank = |rank: &usize| Some(CaseRequests::from_hits(cases.get(rank.checked_sub(1)?)?, &hits));
+    let requests = case_ranks.iter().map(of_rank).collect();
+    let is_shown = context.detail.is_shown(&cases, hits.len());
+    let finding_counts = finding_counts(&hits);
+    let worst = worst_severities(&hits, positions.len());
+    drop(hits);
+    let contradicted: HashSet<String> = identities(&judged_clients, &found.contradicted());
+    let gates = found.gates();
+    let mut judged = found.render(&is_shown);
+    drop(rule_input);
+    let rule_failures = std::mem::take(&mut judged.failures);
     let ranks = ranks(&cases, positions.len());
-    let gates = std::mem::take(&mut judged.gates);
-    let judged_failures = std::mem::take(&mut judged.failures);
     let converter = ClientConverter {
         context,
         received_only,
@@ -111,22 +112,29 @@ pub fn build_with_cases(
     let ConvertedClients { clients, sums } = ConvertedClients::new(judged_clients.clients, &converter);
     all.add(&sums);
     let mut input = input::input(&ledger.input, context, &all, &other_files);
-    input.notes.extend(omitted_note);
-    let clients = ordered(clients, worst, ranks, &positions);
+    input.notes.extend(context.detail.note(&is_shown));
+    let (clients, case_ranks) = ordered(clients, worst, ranks, &positions);
+    let first_not_long_running = all.first_not_long_running;
     let totals = totals(all, &clients, loads, cost_context, version::by_version(&by_version));
-    let report = v1::Report {
+    let page = PageFacts {
+        gates,
+        server: version::texts(context),
+        actions: reported.actions,
+        case_ranks,
+        first_not_long_running,
+    };
+    let public = v1::Report {
         schema_version: v1::SCHEMA_VERSION,
         kubetoll_version: env!("CARGO_PKG_VERSION").to_owned(),
         input,
         server: version::server(context, contradictions::note(&clients, &contradicted)),
         totals,
         cases: reported.cases,
-        finding_counts: reported.counts,
+        finding_counts,
         policy: reported.policy,
         findings: reported.findings,
-        gates,
         rules: rules.iter().map(rule).collect(),
-        rule_failures: judged_failures,
+        rule_failures,
         inventory,
         ranking: load::ranking(loads.unit, context.inventory.map(|_| cost_context.unit.as_str())),
         clients,
@@ -135,7 +143,7 @@ pub fn build_with_cases(
         traces_left_out: ledger.traces.left_out(),
         etcd_log,
     };
-    (report, requests)
+    (Report { public, page }, requests)
 }
 
 fn totals(
@@ -162,21 +170,22 @@ fn identities<All: FromIterator<String>>(judged_clients: &JudgedClients, indices
     indices.iter().map(|client| judged_clients.clients[*client].identity()).collect()
 }
 
-/// Sorts the clients, and adds the severity of their worst finding and the ranks of their cases.
+/// Sorts the clients, and adds the severity of their worst finding. Also returns the ranks of their cases.
 fn ordered(
     clients: Vec<v1::Client>,
-    worst: Vec<Option<&'static str>>,
+    worst: Vec<Option<Severity>>,
     ranks: Vec<Vec<u64>>,
     positions: &[usize],
-) -> Vec<v1::Client> {
+) -> (Vec<v1::Client>, Vec<Vec<u64>>) {
     let clients = clients.into_iter().zip(worst).zip(ranks);
-    let clients =
-        clients.map(|((client, worst_severity), cases)| v1::Client { worst_severity, cases, ..client });
-    let mut clients: Vec<(usize, v1::Client)> = positions.iter().copied().zip(clients).collect();
+    let clients = clients.map(|((client, worst), ranks)| {
+        (v1::Client { worst_severity: worst.map(Severity::as_str), ..client }, ranks)
+    });
+    let mut clients: Vec<_> = positions.iter().copied().zip(clients).collect();
     clients.sort_unstable_by_key(|(position, _)| *position);
     // A client without requests is shown only if it has a case.
-    let is_shown = |client: &v1::Client| client.counts.requests > 0 || !client.cases.is_empty();
-    clients.into_iter().map(|(_, client)| client).filter(is_shown).collect()
+    let is_shown = |(client, _): &(v1::Client, _)| client.counts.requests > 0 || client.has_finding();
+    clients.into_iter().map(|(_, client)| client).filter(is_shown).unzip()
 }
 
 /// Returns for each client the ranks of its cases.
@@ -189,12 +198,23 @@ fn ranks(cases: &[Case], clients: usize) -> Vec<Vec<u64>> {
 }
 
 /// Returns for each client the severity of its worst finding.
-fn worst_severities(on_clients: &[FindingsOnClient], clients: usize) -> Vec<Option<&'static str>> {
+fn worst_severities(hits: &[HitRef<'_, '_>], clients: usize) -> Vec<Option<Severity>> {
     let mut worst = vec![None; clients];
-    for on in on_clients {
-        worst[on.client] = Some(on.worst.as_str());
+    for hit in hits {
+        for client in hit.group.into_iter().flat_map(RowGroup::members) {
+            worst[*client] = worst[*client].max(Some(hit.severity));
+        }
     }
     worst
+}
+
+fn finding_counts(hits: &[HitRef<'_, '_>]) -> v1::FindingCounts {
+    let count = |severity| hits.iter().filter(|hit| hit.severity == severity).count() as u64;
+    v1::FindingCounts {
+        error: count(Severity::Error),
+        warning: count(Severity::Warning),
+        info: count(Severity::Info),
+    }
 }
 
 #[derive(Default)]

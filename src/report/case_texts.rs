@@ -8,23 +8,27 @@ use super::v1;
 use crate::rules::figures::count;
 use crate::rules::sources::ClientSource;
 
-/// Converts cases to the JSON report. If the findings of a case are not shown, the case has only numbers.
+/// Converts cases to the JSON report. Returns for each case also its text without the client. If the findings of a
+/// case are not shown, the case has only numbers.
 pub(super) fn to_v1(
     cases: &[Case],
     findings: &[(Option<usize>, v1::Finding)],
     loads: Loads,
     sources: &[ClientSource],
-) -> Vec<v1::Case> {
+) -> (Vec<v1::Case>, Vec<String>) {
     let by_hit: HashMap<usize, &v1::Finding> =
         findings.iter().filter_map(|(hit, finding)| Some(((*hit)?, finding))).collect();
-    (1..)
+    let lead = |case: &Case| case.findings.first().and_then(|at| by_hit.get(at).copied());
+    let actions = cases.iter().map(|case| lead(case).map_or_else(String::new, |lead| does(case, lead)));
+    let reported = (1..)
         .zip(cases)
         .map(|(rank, case)| {
             let source = case.source.map(|at| &sources[at]);
             let source = source.map(|one| v1::Source { path: one.path.clone(), line: one.line });
             v1::Case { source, ..to_case(rank, case, &by_hit, loads) }
         })
-        .collect()
+        .collect();
+    (reported, actions.collect())
 }
 
 fn to_case(rank: u64, case: &Case, by_hit: &HashMap<usize, &v1::Finding>, loads: Loads) -> v1::Case {
@@ -49,7 +53,6 @@ fn to_case(rank: u64, case: &Case, by_hit: &HashMap<usize, &v1::Finding>, loads:
             worst: case.worst.iter().map(member).collect(),
         },
         what: lead.map_or_else(String::new, |lead| what(case, &lead.message)),
-        does: lead.map_or_else(String::new, |lead| does(case, lead)),
         fix: fix.unwrap_or_default(),
         rules: case.rules.clone(),
         findings: shown.iter().map(|finding| finding.fingerprint.clone()).collect(),

@@ -58,7 +58,7 @@ impl ClientConverter<'_> {
         let shape = |(key, shape_summary): (Arc<ShapeKey>, ShapeSummary)| {
             self.shape(&key, shape_summary, &mut sums, &mut minutes, &jobs)
         };
-        let room = if self.context.detail.has_all_shapes() { summary.shapes.len() } else { 0 };
+        let room = if self.context.detail.all_shapes { summary.shapes.len() } else { 0 };
         let mut shapes: Vec<v1::Shape> = Vec::with_capacity(room);
         shapes.extend(summary.shapes.into_iter().filter_map(shape));
         minutes.add_to(&mut sums.times);
@@ -83,13 +83,11 @@ impl ClientConverter<'_> {
             nodes: distinct(&summary.nodes),
             pods: distinct(&summary.pods),
             worst_severity: None,
-            cases: Vec::new(),
             load: self.loads.to_v1(sums.load),
             cost: sums.costs.to_v1(self.cost_context),
             latency: latency(&sums.latency),
             rate: sums.times.rate(sums.span),
             first_timestamp: sums.span.map(|span| timestamp::format_micros(span.0)),
-            first_not_long_running: sums.first_not_long_running.map(v1::Timestamp),
             last_timestamp: sums.span.map(|span| timestamp::format_micros(span.1)),
             counts: sums.counts.clone(),
             shapes,
@@ -146,7 +144,7 @@ impl ClientConverter<'_> {
         let rate = times.rate(row.span);
         minutes.add(key, requests, times);
         let is_costly = requests > 0 && !summary.long_running && key.is_costly();
-        if !is_costly && observed.contradict == 0 && !self.context.detail.has_all_shapes() {
+        if !is_costly && observed.contradict == 0 && !self.context.detail.all_shapes {
             return None;
         }
         let (flows, item_counts) = (flows(row.rare().flows.as_deref()), row.rare().items);
@@ -168,7 +166,6 @@ impl ClientConverter<'_> {
             self.texts.advice(summary.verdict?.reason, key.verb?, key.kube_version, role, self.context)
         });
         Some(v1::Shape {
-            is_costly,
             verb,
             resource: key.resource.clone().map(Into::into),
             subresource: key.subresource.clone().map(Into::into),

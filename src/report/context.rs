@@ -30,6 +30,6 @@ pub struct Context<'a> {
     /// The policy file, which has suppressions and the locations of source code.
     pub policy: &'a Policy,
     pub inventory: Option<&'a Inventory>,
-    /// Which findings and request shapes the report shows.
+    /// How many findings and request shapes the report holds.
     pub detail: Detail,
 }

@@ -17,11 +17,7 @@ pub(super) fn not_read(sources: &Sources) -> v1::NotRead {
     v1::NotRead {
         count: sources.not_read.len() as u64,
         files: named
-            .map(|one| v1::NotReadFile {
-                file: one.path.display().to_string(),
-                why: one.why.clone(),
-                is_known: one.kind.is_some(),
-            })
+            .map(|one| v1::NotReadFile { file: one.path.display().to_string(), why: one.why.clone() })
             .collect(),
     }
 }

@@ -54,8 +54,9 @@ impl RuleTexts {
 #[derive(Debug, Default)]
 pub(super) struct ReportedFindings {
     pub(super) cases: Vec<v1::Case>,
+    /// For each case: `what` without the client.
+    pub(super) actions: Vec<String>,
     pub(super) findings: Vec<v1::Finding>,
-    pub(super) counts: v1::FindingCounts,
     pub(super) policy: v1::Policy,
 }
 
@@ -82,17 +83,11 @@ fn sorted(findings: Vec<rules::Finding>, positions: &[usize]) -> Vec<rules::Find
 impl Findings<'_> {
     pub(super) fn to_v1(&self, judged: RuleResults, positions: &[usize], cases: &[Case]) -> ReportedFindings {
         let policy = self.policy(&judged);
-        let count = |severity| judged.counts.get(&severity).copied().unwrap_or(0);
-        let counts = v1::FindingCounts {
-            error: count(Severity::Error),
-            warning: count(Severity::Warning),
-            info: count(Severity::Info),
-        };
         let findings = sorted(judged.findings, positions).into_par_iter();
         let findings: Vec<_> = findings.map(|finding| (finding.hit, self.finding(finding))).collect();
-        let cases = case_texts::to_v1(cases, &findings, self.loads, &self.policy.sources);
+        let (cases, actions) = case_texts::to_v1(cases, &findings, self.loads, &self.policy.sources);
         let findings = findings.into_iter().map(|(_, finding)| finding).collect();
-        ReportedFindings { cases, findings, counts, policy }
+        ReportedFindings { cases, actions, findings, policy }
     }
 
     fn rule(&self, id: &str) -> &Rule {

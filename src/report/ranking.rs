@@ -10,15 +10,14 @@ use crate::rules::figures::count;
 /// The maximum number of findings in a report. Other findings are only counted. A finding takes up to 8 KB.
 pub(crate) const MAX_FINDINGS: usize = 10_000;
 
-/// Which findings and shapes the report shows. The others are only counted.
+/// How many findings and shapes the report holds. The others are only counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Detail {
-    /// All findings and shapes, up to [`MAX_FINDINGS`] findings.
-    All,
-    /// The findings of the worst member in each of the first `n` cases, and only costly shapes.
-    Cases(usize),
-    /// All shapes and no findings, because tables of rows have no findings.
-    Rows,
+pub struct Detail {
+    /// The number of cases with findings: those of the worst member in each of the first cases. `None` for all
+    /// findings, up to [`MAX_FINDINGS`].
+    pub cases: Option<usize>,
+    /// Whether the report holds shapes that are not costly too.
+    pub all_shapes: bool,
 }
 
 /// Returns the position of each client in the report, by the client's index. The client with the most load comes first.
@@ -55,18 +54,15 @@ fn tie_breakers(judged_clients: &JudgedClients, summary: &ClientSummary) -> TieB
 }
 
 impl Detail {
-    /// Whether shapes that are not costly are shown too.
-    pub(super) fn has_all_shapes(self) -> bool {
-        !matches!(self, Self::Cases(_))
-    }
+    /// All findings and shapes.
+    pub const ALL: Self = Self { cases: None, all_shapes: true };
 
     /// Returns for each finding whether the report shows it.
     pub(super) fn is_shown(self, cases: &[Case], findings: usize) -> Vec<bool> {
-        let wanted = match self {
-            Self::All if findings <= MAX_FINDINGS => return vec![true; findings],
-            Self::All => return first_findings(cases, findings, MAX_FINDINGS),
-            Self::Rows => 0,
-            Self::Cases(wanted) => wanted,
+        let wanted = match self.cases {
+            None if findings <= MAX_FINDINGS => return vec![true; findings],
+            None => return first_findings(cases, findings, MAX_FINDINGS),
+            Some(wanted) => wanted,
         };
         let mut is_shown = vec![false; findings];
         for case in cases.iter().take(wanted) {
@@ -78,7 +74,7 @@ impl Detail {
     /// Returns a note if [`MAX_FINDINGS`] leaves findings out.
     pub(super) fn note(self, is_shown: &[bool]) -> Option<String> {
         let held = is_shown.iter().filter(|is_shown| **is_shown).count();
-        (self == Self::All && held < is_shown.len()).then(|| {
+        (self.cases.is_none() && held < is_shown.len()).then(|| {
             format!(
                 "the report holds the first {} of {} findings, in the order of cases; to see the others, select rules \
                  (--select) or filter clients (--client, --user)",
@@ -133,10 +129,10 @@ mod tests {
 
     #[test]
     fn report_without_all_findings_has_a_note() {
-        assert!(Detail::All.note(&[true; 3]).is_none());
-        let note = Detail::All.note(&[true, false, true]).expect("one is left out");
+        assert!(Detail::ALL.note(&[true; 3]).is_none());
+        let note = Detail::ALL.note(&[true, false, true]).expect("one is left out");
         assert!(note.starts_with("the report holds the first 2 of 3 findings"), "{note}");
-        assert!(Detail::Rows.note(&[false]).is_none(), "a table never has findings");
+        assert!(Detail { cases: Some(0), ..Detail::ALL }.note(&[false]).is_none());
     }
 
     #[test]
@@ -152,7 +148,7 @@ mod tests {
         );
         let too_many = MAX_FINDINGS + 1;
         let all = [case((0..too_many).rev().collect())];
-        let is_shown = Detail::All.is_shown(&all, too_many);
+        let is_shown = Detail::ALL.is_shown(&all, too_many);
         assert_eq!(is_shown.iter().position(|is_shown| !is_shown), Some(0), "the last one of the case");
         assert_eq!(is_shown.iter().filter(|is_shown| **is_shown).count(), MAX_FINDINGS);
     }

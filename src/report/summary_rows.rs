@@ -36,7 +36,7 @@ pub(crate) fn shown_cases(report: &Report, top: usize) -> usize {
 
 /// Returns the clients without a finding, in the report's order.
 pub(crate) fn without_finding(report: &Report) -> impl Iterator<Item = &Client> {
-    report.clients.iter().filter(|client| client.cases.is_empty())
+    report.clients.iter().filter(|client| !client.has_finding())
 }
 
 /// Returns the summary rows for a table. The table shows the first `cases` cases and the first `clients` clients
@@ -61,7 +61,7 @@ pub(crate) fn summary_rows(report: &Report, cases: usize, clients: usize) -> Vec
         rows.push(SummaryRow { what: SummaryContent::Clients(others), load: Some(load) });
     }
     let in_cases: u64 = report.cases.iter().map(|case| case.load.amount).fold(0, u64::saturating_add);
-    let with = report.clients.iter().filter(|client| !client.cases.is_empty());
+    let with = report.clients.iter().filter(|client| client.has_finding());
     let with: u64 = with.map(|client| client.load.amount).fold(0, u64::saturating_add);
     if with > in_cases {
         let load = part(with - in_cases, report.totals.load);

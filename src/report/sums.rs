@@ -105,6 +105,7 @@ impl Sums {
         self.latency.merge_from(&other.latency);
         self.times.add(&other.times);
         self.add_span(other.span);
+        self.add_first_not_long_running(other.first_not_long_running);
         self.open += other.open;
         self.unfinished += other.unfinished;
         self.events_without_request += other.events_without_request;

@@ -23,7 +23,6 @@ use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use crate::ledger::histogram::Buckets;
-use crate::rules::Gates;
 
 pub use case::{Case, Member, Members, Source};
 pub use cost::{Amount, Cost, CostMinute, Inventory, InventoryFile, Lack, Ranking, Work};
@@ -70,9 +69,6 @@ pub struct Report {
     /// The findings. Findings on the input are first. Then the findings of one client are together, the client with
     /// the worst finding first.
     pub findings: Vec<Finding>,
-    /// The counts that `--fail-on` checks.
-    #[serde(skip)]
-    pub(crate) gates: Gates,
     /// The number of findings by severity.
     pub finding_counts: FindingCounts,
     /// The rules that were active.
@@ -109,9 +105,6 @@ pub(crate) struct Server {
     /// access log), `newest-possible` (the newest version that fits `evidence`) or `newest-known` (the log shows
     /// nothing).
     pub(crate) version_source: String,
-    /// `versionSource` as text, with the other possible versions.
-    #[serde(skip)]
-    pub(crate) version_from: String,
     /// All versions that the log shows. After an upgrade, they are in order of time, else ascending.
     pub(crate) kube_versions: Vec<String>,
     /// How several versions are related. `over-time`: an upgrade; each request is judged by the version at its time.
@@ -124,18 +117,11 @@ pub(crate) struct Server {
     pub(crate) candidates: VersionRange,
     /// The facts that limit the version, the most trusted first.
     pub(crate) evidence: Vec<VersionEvidence>,
-    /// A few facts that together exclude as many versions as all facts do. Each entry is the text of a fact, then in
-    /// parentheses the versions that this fact allows. Empty if the log shows several versions.
-    #[serde(skip)]
-    pub(crate) decisive: Vec<String>,
     /// etcd's version, from `--etcd-version` or from a start line in etcd's log. If null, kubetoll assumes etcd
     /// 3.4.31, 3.5.13 or later.
     pub(crate) etcd_version: Option<String>,
     /// The versions in etcd's start lines, from `--etcd-log` or from the audit logs. The oldest version is first.
     pub(crate) etcd_evidence: Vec<EtcdEvidence>,
-    /// The source of etcd's version, as text.
-    #[serde(skip)]
-    pub(crate) etcd_from: &'static str,
     /// Feature gates from `--feature-gate` or the policy file.
     pub(crate) feature_gates: BTreeMap<String, bool>,
     /// Resources without a watch cache, besides events, from `--uncached` or the policy file.
@@ -334,9 +320,6 @@ pub struct Client {
     pub counts: Counts,
     /// The severity of the client's worst finding; null without a finding.
     pub(crate) worst_severity: Option<&'static str>,
-    /// The ranks of the client's cases.
-    #[serde(skip)]
-    pub(crate) cases: Vec<u64>,
     /// The client's load. The shares of all clients sum to 1.
     pub(crate) load: Load,
     /// The cost of the requests.
@@ -347,10 +330,6 @@ pub struct Client {
     pub(crate) rate: Option<Rate>,
     /// The receive time of the first event.
     pub(crate) first_timestamp: Option<String>,
-    /// The earliest receive time of the client's events, except events of long-running requests. Such a request, for
-    /// example a watch, may have begun hours before the log.
-    #[serde(skip)]
-    pub(crate) first_not_long_running: Option<Timestamp>,
     /// The receive time of the last event.
     pub(crate) last_timestamp: Option<String>,
     /// The client's request shapes, ordered by load.
@@ -389,10 +368,6 @@ pub(crate) struct Distinct {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Shape {
-    /// Whether the shape is worth showing: the server reads from etcd for its requests, or ignores their limit or a
-    /// parameter. Never true for long-running requests.
-    #[serde(skip)]
-    pub(crate) is_costly: bool,
     pub verb: &'static str,
     /// The resource with its group, such as `deployments.apps`. For a path without a resource, the class of the path,
     /// such as `(discovery)`. Null for the sum of the shapes beyond the limit.
@@ -462,4 +437,21 @@ pub struct Shape {
     pub example: Option<Example>,
     /// The next costliest requests.
     pub more_examples: Vec<Example>,
+}
+
+impl Client {
+    /// Whether the client has a finding, and thus a case.
+    pub(crate) fn has_finding(&self) -> bool {
+        self.worst_severity.is_some()
+    }
+}
+
+impl Shape {
+    /// Whether the shape is worth showing: the server reads from etcd for its requests, or ignores their limit or a
+    /// parameter. Never true for long-running requests.
+    pub(crate) fn is_costly(&self) -> bool {
+        let etcd = self.served_from == "etcd" || self.likely == Some("etcd");
+        let ignored = self.limit == "ignored" && self.verb == "list";
+        !self.long_running && (etcd || ignored || !self.misspelled.is_empty())
+    }
 }

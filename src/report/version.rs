@@ -1,6 +1,7 @@
 //! Builds the server section of the report, with the version and its evidence.
 
 use super::context::Context;
+use super::page::ServerTexts;
 use super::v1;
 use crate::apiserver::Server;
 use crate::apiserver::releases::short;
@@ -113,24 +114,30 @@ pub(super) fn server(context: &Context<'_>, note: Option<String>) -> v1::Server 
     v1::Server {
         kube_version: version.version.to_string(),
         version_source: version.source.as_str().to_owned(),
-        version_from: from(version),
         kube_versions: versions,
         versions_differ: version.relation.as_str().map(ToOwned::to_owned),
         servers: version.servers.iter().map(own).collect(),
         candidates: version.candidates.hull().map(range).unwrap_or_default(),
         evidence: version.facts.iter().map(evidence).collect(),
+        etcd_version: context.server.etcd.map(|version| version.to_string()),
+        etcd_evidence: etcd.collect(),
+        feature_gates: context.server.gates.iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        uncached: context.server.uncached.clone(),
+        aggregated: context.server.aggregated.clone(),
+        notes: context.notes.iter().cloned().chain(note).collect(),
+    }
+}
+
+pub(super) fn texts(context: &Context<'_>) -> ServerTexts {
+    let version = context.version;
+    ServerTexts {
+        version_from: from(version),
         decisive: match version.relation {
             Relation::One => version.decisive().into_iter().map(format_fact).collect(),
             // The notes already list the evidence of each version.
             _ => Vec::new(),
         },
-        etcd_version: context.server.etcd.map(|version| version.to_string()),
-        etcd_evidence: etcd.collect(),
         etcd_from: context.etcd_from,
-        feature_gates: context.server.gates.iter().map(|(name, value)| (name.to_owned(), value)).collect(),
-        uncached: context.server.uncached.clone(),
-        aggregated: context.server.aggregated.clone(),
-        notes: context.notes.iter().cloned().chain(note).collect(),
     }
 }
 

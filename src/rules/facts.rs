@@ -115,7 +115,7 @@ impl RowFacts<'_> {
     }
 }
 
-/// `client.*`. Each value depends only on the client and the product; `rows::FactKey` relies on this.
+/// `client.*`. Each value depends only on the client and the product.
 pub const CLIENT: &[Variable<RowGetter>] = &[
     Variable {
         name: "identity",
@@ -214,7 +214,7 @@ pub const CLIENT: &[Variable<RowGetter>] = &[
     },
 ];
 
-/// `request.*`. Each value depends only on the request shape and its verdict; `rows::FactKey` relies on this.
+/// `request.*`. Each value depends only on the request shape and its verdict; `matching` relies on this.
 pub const REQUEST: &[Variable<RowGetter>] = &[
     Variable {
         name: "verb",

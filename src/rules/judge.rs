@@ -1,7 +1,7 @@
 //! Evaluates the rules: matches rows, groups them, checks levels, and renders the texts of findings that a report
 //! shows.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use hashbrown::HashMap;
 use rayon::prelude::*;
@@ -26,7 +26,7 @@ use crate::apiserver::resources::OTHER;
 use crate::judged::JudgedClients;
 use crate::ledger::InputCounts;
 
-/// The results of all rules.
+/// The findings of a run, with their texts.
 #[derive(Debug, Default)]
 pub struct RuleResults {
     /// Findings, in the order of the rules.
@@ -39,27 +39,12 @@ pub struct RuleResults {
     pub failures: Vec<String>,
     /// How often CEL evaluated a condition or one of its operands.
     pub runs: u64,
-    /// The number of findings by severity, including findings whose texts are not rendered.
-    pub(crate) counts: BTreeMap<Severity, u64>,
-    /// Clients with findings.
-    pub(crate) on_clients: Vec<FindingsOnClient>,
-    pub(crate) gates: Gates,
-    /// The indices of clients with a finding of [`CONTRADICTED`], including suppressed findings.
-    pub(crate) contradicted: BTreeSet<usize>,
 }
 
 /// The id of the rule that reports requests that contradict their verdicts.
 const CONTRADICTED: &str = "KT902";
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct FindingsOnClient {
-    /// The index of the client.
-    pub(crate) client: usize,
-    /// The highest severity of the client's findings.
-    pub(crate) worst: Severity,
-    pub(crate) findings: usize,
-}
-
+/// Evaluates the rules, and renders all findings.
 #[must_use]
 pub fn judge(
     clients: &JudgedClients,
@@ -67,82 +52,119 @@ pub fn judge(
     rules: &[Rule],
     suppressions: &[Suppression],
 ) -> RuleResults {
-    judge_some(clients, input, rules, suppressions, |hits| vec![true; hits.len()])
+    let input = RuleInput::new(clients, input, rules);
+    let hits = Hits::new(&input, rules, suppressions);
+    let all = vec![true; hits.refs().len()];
+    hits.render(&all)
 }
 
-/// As [`judge`], but renders only the findings that `choose` selects.
-///
-/// Other findings are only counted, because rendering takes longer than evaluation. The texts of a user's own rules are
-/// always rendered, because they can fail on a value.
-#[must_use]
-pub(crate) fn judge_some(
-    clients: &JudgedClients,
-    input: &InputCounts,
-    rules: &[Rule],
-    suppressions: &[Suppression],
-    choose: impl FnOnce(&[HitRef<'_, '_>]) -> Vec<bool>,
-) -> RuleResults {
-    let rows = Rows::new(clients, rules);
-    let input = InputFacts::new(input, &rows.totals);
-    let judged = rules.par_iter().map(|rule| {
-        let mut run = RuleRun { rule, rows: &rows, suppressions, outcome: RuleOutcome::default() };
-        if rule.group_by.input {
-            run.judge_input(&input);
-        } else {
-            run.judge_rows();
-        }
-        run.outcome
-    });
-    let judged: Vec<RuleOutcome<'_>> = judged.collect();
-    let mut all = RuleResults::default();
-    for hit in judged.iter().flat_map(|outcome| &outcome.hits).filter(|hit| hit.suppressed_by.is_none()) {
-        *all.counts.entry(hit.severity).or_default() += 1;
+/// The rows and the facts on the input that rules evaluate.
+pub(crate) struct RuleInput<'a> {
+    rows: Rows<'a>,
+    input: InputFacts,
+}
+
+impl<'a> RuleInput<'a> {
+    pub(crate) fn new(clients: &'a JudgedClients, input: &InputCounts, rules: &[Rule]) -> Self {
+        let rows = Rows::new(clients, rules);
+        let input = InputFacts::new(input, &rows.totals);
+        Self { rows, input }
     }
-    all.on_clients = on_clients(&judged);
-    let contradicted = rules.iter().zip(&judged).filter(|(rule, _)| rule.id == CONTRADICTED);
-    let contradicted =
-        contradicted.flat_map(|(_, outcome)| &outcome.hits).filter_map(|hit| hit.group.as_ref());
-    all.contradicted = contradicted.flat_map(RowGroup::members).copied().collect();
-    all.gates = gates_of(rules, &rows, &judged);
-    let mut refs: Vec<HitRef<'_, '_>> = Vec::new();
-    for (rule, outcome) in rules.iter().zip(&judged) {
-        for Hit { severity, group, .. } in outcome.hits.iter().filter(|hit| hit.suppressed_by.is_none()) {
-            refs.push(HitRef { rule, severity: *severity, group: group.as_ref() });
-        }
+}
+
+/// The findings of all rules, without texts. Rendering a finding takes longer than its evaluation, so the report first
+/// chooses the findings that it shows.
+pub(crate) struct Hits<'r> {
+    input: &'r RuleInput<'r>,
+    rules: &'r [Rule],
+    /// One entry for each rule.
+    judged: Vec<RuleOutcome<'r>>,
+}
+
+impl<'r> Hits<'r> {
+    pub(crate) fn new(input: &'r RuleInput<'r>, rules: &'r [Rule], suppressions: &[Suppression]) -> Self {
+        let judged = rules.par_iter().map(|rule| {
+            let mut run = RuleRun { rule, rows: &input.rows, suppressions, outcome: RuleOutcome::default() };
+            if rule.group_by.input {
+                run.judge_input(&input.input);
+            } else {
+                run.judge_rows();
+            }
+            run.outcome
+        });
+        Self { input, rules, judged: judged.collect() }
     }
-    let is_chosen = choose(&refs);
-    drop(refs);
-    let mut failures: Vec<Vec<String>> = Vec::new();
-    let mut hits: Vec<(usize, Option<usize>, Hit<'_>)> = Vec::new();
-    let mut number = 0..;
-    for (at, outcome) in judged.into_iter().enumerate() {
-        all.used.extend(outcome.used);
-        all.runs += outcome.runs;
-        failures.push(outcome.failures);
-        for hit in outcome.hits {
-            let own = if hit.suppressed_by.is_none() { number.next() } else { None };
-            hits.push((at, own, hit));
-        }
+
+    /// The findings that are not suppressed, in the order of the rules.
+    pub(crate) fn refs(&self) -> Vec<HitRef<'_, 'r>> {
+        let of_rule = |(rule, outcome): (&'r Rule, _)| {
+            reported(outcome).map(move |hit: &Hit<'r>| HitRef {
+                rule,
+                severity: hit.severity,
+                group: hit.group.as_ref(),
+            })
+        };
+        self.rules.iter().zip(&self.judged).flat_map(of_rule).collect()
     }
-    let is_chosen = |number: Option<usize>| number.is_none_or(|number| is_chosen[number]);
-    hits.retain(|(at, number, _)| !rules[*at].is_embedded || is_chosen(*number));
-    let rendered = hits.into_par_iter().map(|(at, number, hit)| {
-        let (finding, failed) = hit.render(&rules[at], &input);
-        let finding = Finding { hit: number, ..finding };
-        (at, failed, is_chosen(number).then_some((hit.suppressed_by, finding)))
-    });
-    let rendered: Vec<_> = rendered.collect();
-    all.findings.reserve_exact(rendered.len());
-    for (at, failed, chosen) in rendered {
-        failures[at].extend(failed);
-        match chosen {
-            None => {}
-            Some((None, finding)) => all.findings.push(finding),
-            Some((Some(index), finding)) => all.suppressed.push((index, finding)),
-        }
+
+    /// The indices of clients with a finding of [`CONTRADICTED`], including suppressed findings.
+    pub(crate) fn contradicted(&self) -> BTreeSet<usize> {
+        let judged = self.rules.iter().zip(&self.judged).filter(|(rule, _)| rule.id == CONTRADICTED);
+        let groups = judged.flat_map(|(_, outcome)| &outcome.hits).filter_map(|hit| hit.group.as_ref());
+        groups.flat_map(RowGroup::members).copied().collect()
     }
-    all.failures = failures.into_iter().flatten().collect();
-    all
+
+    pub(crate) fn gates(&self) -> Gates {
+        gates_of(self.rules, &self.input.rows, &self.judged)
+    }
+
+    /// Renders the findings for which `is_chosen` is true. `is_chosen` has an entry for each of [`Hits::refs`].
+    ///
+    /// Suppressed findings are always rendered. The texts of a user's own rules are always rendered too, because they
+    /// can fail on a value.
+    pub(crate) fn render(self, is_chosen: &[bool]) -> RuleResults {
+        let Self { input, rules, judged } = self;
+        let mut all = RuleResults::default();
+        let mut failures: Vec<Vec<String>> = Vec::new();
+        let mut hits: Vec<(usize, Option<usize>, Hit<'_>)> = Vec::new();
+        let mut number = 0..;
+        for (at, outcome) in judged.into_iter().enumerate() {
+            all.used.extend(outcome.used);
+            all.runs += outcome.runs;
+            failures.push(outcome.failures);
+            for hit in outcome.hits {
+                let own = if hit.suppressed_by.is_none() { number.next() } else { None };
+                hits.push((at, own, hit));
+            }
+        }
+        let is_chosen = |number: Option<usize>| number.is_none_or(|number| is_chosen[number]);
+        hits.retain(|(at, number, _)| !rules[*at].is_embedded || is_chosen(*number));
+        let rendered = hits.into_par_iter().map(|(at, number, hit)| {
+            let (finding, failed) = match &hit.group {
+                Some(group) => finding_texts::on_group(&rules[at], hit.severity, group),
+                None => finding_texts::on_input(&rules[at], hit.severity, &input.input),
+            };
+            let finding = Finding { hit: number, ..finding };
+            (at, failed, is_chosen(number).then_some((hit.suppressed_by, finding)))
+        });
+        let rendered: Vec<_> = rendered.collect();
+        all.findings.reserve_exact(rendered.len());
+        for (at, failed, chosen) in rendered {
+            failures[at].extend(failed);
+            match chosen {
+                None => {}
+                Some((None, finding)) => all.findings.push(finding),
+                Some((Some(index), finding)) => all.suppressed.push((index, finding)),
+            }
+        }
+        all.failures = failures.into_iter().flatten().collect();
+        all
+    }
+}
+
+/// The findings of a rule that are not suppressed.
+fn reported<'h, 'r>(outcome: &'h RuleOutcome<'r>) -> impl Iterator<Item = &'h Hit<'r>> {
+    outcome.hits.iter().filter(|hit| hit.suppressed_by.is_none())
 }
 
 fn gates_of(rules: &[Rule], rows: &Rows<'_>, judged: &[RuleOutcome<'_>]) -> Gates {
@@ -158,8 +180,7 @@ fn gates_of(rules: &[Rule], rows: &Rows<'_>, judged: &[RuleOutcome<'_>]) -> Gate
         requests: group.requests(),
     };
     let by_rule = rules.iter().zip(judged).map(|(rule, outcome)| {
-        let hits = outcome.hits.iter().filter(|hit| hit.suppressed_by.is_none());
-        gates::findings(rule, hits.map(|hit| (hit.severity, hit.group.as_ref().map(worst))))
+        gates::findings(rule, reported(outcome).map(|hit| (hit.severity, hit.group.as_ref().map(worst))))
     });
     Gates {
         etcd_list: count(RequestGate::EtcdList),
@@ -167,19 +188,6 @@ fn gates_of(rules: &[Rule], rows: &Rows<'_>, judged: &[RuleOutcome<'_>]) -> Gate
         limit_ignored: count(RequestGate::LimitIgnored),
         rules: by_rule.collect(),
     }
-}
-
-fn on_clients(judged: &[RuleOutcome<'_>]) -> Vec<FindingsOnClient> {
-    let mut on: BTreeMap<usize, FindingsOnClient> = BTreeMap::new();
-    for hit in judged.iter().flat_map(|outcome| &outcome.hits).filter(|hit| hit.suppressed_by.is_none()) {
-        let worst = hit.severity;
-        for client in hit.group.iter().flat_map(RowGroup::members).copied() {
-            let one = on.entry(client).or_insert(FindingsOnClient { client, worst, findings: 0 });
-            one.worst = one.worst.max(worst);
-            one.findings += 1;
-        }
-    }
-    on.into_values().collect()
 }
 
 /// The minimum number of matching requests of a client. Clients with fewer requests repeat nothing, so they do not
@@ -205,19 +213,10 @@ struct Hit<'r> {
     suppressed_by: Option<usize>,
 }
 
-impl Hit<'_> {
-    fn render(&self, rule: &Rule, input: &InputFacts) -> (Finding, Vec<String>) {
-        match &self.group {
-            Some(group) => finding_texts::on_group(rule, self.severity, group),
-            None => finding_texts::on_input(rule, self.severity, input),
-        }
-    }
-}
-
-struct RuleRun<'r, 'a> {
+struct RuleRun<'r, 's> {
     rule: &'r Rule,
-    rows: &'r Rows<'a>,
-    suppressions: &'r [Suppression],
+    rows: &'r Rows<'r>,
+    suppressions: &'s [Suppression],
     outcome: RuleOutcome<'r>,
 }
 
@@ -300,7 +299,7 @@ impl<'r> RuleRun<'r, '_> {
         let mut rows: Vec<(u32, u32, u32)> = rows.map(|one| (one.program, what(one), one.row)).collect();
         rows.sort_unstable();
         let mut alone: HashMap<*const RowFacts<'_>, Severity, FxBuildHasher> = HashMap::default();
-        for hit in self.outcome.hits.iter().filter(|hit| hit.suppressed_by.is_none()) {
+        for hit in reported(&self.outcome) {
             for facts in hit.group.iter().flat_map(|group| &group.rows) {
                 alone.insert(std::ptr::from_ref(*facts), hit.severity);
             }

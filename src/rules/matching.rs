@@ -48,8 +48,8 @@ impl<'r> Matcher<'r> {
     ) -> EvalResult {
         let request = rows.ids[row as usize].request_id as usize;
         let facts = &rows.facts[row as usize];
-        let by_request = self.by_request[request]
-            .get_or_insert_with(|| all_hold(&mut self.request_conjuncts, facts, run));
+        let by_request =
+            self.by_request[request].get_or_insert_with(|| all_hold(&mut self.request_conjuncts, facts, run));
         match by_request {
             Ok(false) => Ok(false),
             Ok(true) => all_hold(&mut self.other_conjuncts, facts, run),

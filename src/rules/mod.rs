@@ -46,7 +46,7 @@ use crate::files::yaml;
 pub(crate) use finding::{Finding, FindingVerdict, OnProgram};
 pub(crate) use gates::{GateRequests, Gates, Worst};
 pub use judge::judge;
-pub(crate) use judge::{FindingsOnClient, RuleResults, judge_some};
+pub(crate) use judge::{Hits, RuleInput, RuleResults};
 pub use policy::{Policy, Suppression};
 pub use rule::{Rule, Severity};
 pub use rule_checker::parse_rule;

@@ -21,8 +21,6 @@ pub(super) struct Rows<'a> {
     pub(super) ids: Vec<RowIds>,
     /// For each request id: the index of one of its rows, and a number for its resource.
     pub(super) requests: Vec<(u32, u32)>,
-    /// For each client id: the index of one of its rows.
-    pub(super) clients: Vec<u32>,
     pub(super) programs: Programs,
     orders: Vec<(RuleGroupBy, GroupedRows)>,
 }
@@ -43,7 +41,7 @@ impl<'a> Rows<'a> {
         }
         let orders = groupings.into_par_iter().map(|by| (by, order(by, &ids, &requests))).collect();
         let programs = Programs::new(judged, &facts, &ids, &clients);
-        Self { totals, facts, ids, requests, clients, programs, orders }
+        Self { totals, facts, ids, requests, programs, orders }
     }
 
     /// Returns the rows grouped by a rule's `groupBy`.

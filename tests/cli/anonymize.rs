@@ -83,8 +83,8 @@ proptest! {
             let own = run::judged(&log, kube, &rules);
             let other = run::judged(&without_names, kube, &rules);
             prop_assert_eq!(cases(&own), cases(&other));
-            prop_assert_eq!(own.totals.counts.by_served_from, other.totals.counts.by_served_from);
-            prop_assert_eq!(own.totals.counts.by_verb, other.totals.counts.by_verb);
+            prop_assert_eq!(&own.totals.counts.by_served_from, &other.totals.counts.by_served_from);
+            prop_assert_eq!(&own.totals.counts.by_verb, &other.totals.counts.by_verb);
         }
     }
 }

@@ -100,7 +100,7 @@ fn report_for(server: Server, directory: &Path, events: &[Value]) -> Report {
             rules: &RuleSet::embedded(),
             policy: &Policy::default(),
             inventory: None,
-            detail: Detail::All,
+            detail: Detail::ALL,
         },
     )
 }

@@ -19,9 +19,6 @@ pub struct Case {
     pub members: Members,
     /// One sentence: the client, its requests, and how often it sends them.
     pub what: String,
-    /// `what` without the client, for a table with a column for clients.
-    #[serde(skip)]
-    pub(crate) does: String,
     /// The first step of the fix, as text.
     pub fix: String,
     /// The ids of the rules. The rule of the finding that `what` describes is first, then the rules with the worst

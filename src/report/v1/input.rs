@@ -157,9 +157,6 @@ pub struct NotRead {
 pub struct NotReadFile {
     pub(crate) file: String,
     pub(crate) why: String,
-    /// The file is also in `unknownFiles`.
-    #[serde(skip)]
-    pub(crate) is_known: bool,
 }
 
 /// Files of one type that have no audit events.

@@ -70,7 +70,7 @@ pub fn judged(log: &[u8], kube: KubeVersion, rules: &RuleSet) -> Report {
         rules,
         policy: &Policy::default(),
         inventory: None,
-        detail: Detail::All,
+        detail: Detail::ALL,
     };
     build(ledger, &context)
 }
@@ -96,7 +96,7 @@ pub fn count(blocks: &[Block], settings: &Settings, timeline: &ServerTimeline) -
 
 /// The report of a ledger.
 pub fn report(ledger: Ledger, sources: &Sources, timeline: &ServerTimeline) -> Report {
-    report_of(ledger, sources, timeline, Detail::All)
+    report_of(ledger, sources, timeline, Detail::ALL)
 }
 
 /// The report of a ledger with this detail.

@@ -8,7 +8,7 @@ pub fn json(report: &Report) -> Value {
     let mut text = Vec::new();
     kubetoll::render::json::write(report, &mut text).expect("memory takes everything");
     let written: Value = serde_json::from_slice(&text).expect("a report is JSON");
-    let complete = serde_json::to_value(report).expect("a report is JSON");
+    let complete = serde_json::to_value(&**report).expect("a report is JSON");
     assert_eq!(difference(&written, &complete), Vec::<String>::new(), "left is what is written");
     written
 }
