@@ -4,7 +4,7 @@
 use super::options::{Limit, Options, PageSize, ResourceVersion, UnsupportedField};
 use super::reason::Reason;
 use super::reject::reject;
-use super::releases::Releases;
+use super::releases::{EPOCHS, Releases, epochs};
 use super::request_shape::{RequestShape, Target};
 use super::resources;
 use super::server::Server;
@@ -178,58 +178,6 @@ pub(crate) fn certainty_within(
     } else {
         Certainty::ByVersion
     }
-}
-
-/// A range of releases for which the model is the same.
-struct Epoch {
-    first: KubeVersion,
-    last: KubeVersion,
-}
-
-const fn minors(first: u16, last: u16) -> Epoch {
-    Epoch { first: KubeVersion { minor: first, patch: None }, last: KubeVersion { minor: last, patch: None } }
-}
-
-const fn patches(minor: u16, first: u16, last: Option<u16>) -> Epoch {
-    Epoch { first: KubeVersion::new(minor, first), last: KubeVersion { minor, patch: last } }
-}
-
-/// All releases in the model, oldest first. A test checks that releases of one epoch give equal verdicts.
-const EPOCHS: [Epoch; 18] = [
-    minors(19, 20),
-    minors(21, 25),
-    minors(26, 26),
-    patches(27, 0, Some(12)),
-    patches(27, 13, None),
-    patches(28, 0, Some(8)),
-    patches(28, 9, None),
-    patches(29, 0, Some(3)),
-    patches(29, 4, None),
-    minors(30, 30),
-    minors(31, 31),
-    minors(32, 32),
-    patches(33, 0, Some(2)),
-    patches(33, 3, None),
-    minors(34, 34),
-    minors(35, 35),
-    minors(36, 36),
-    minors(37, 37),
-];
-
-/// Returns the epochs that overlap `set`, oldest first. Each epoch is limited to its part inside `set`.
-pub(crate) fn epochs(set: &Releases) -> impl Iterator<Item = (KubeVersion, KubeVersion)> {
-    EPOCHS.iter().filter_map(|epoch| {
-        let first = KubeVersion { patch: epoch.first.patch.or(Some(0)), ..epoch.first };
-        set.and(&Releases::between(first, epoch.last)).hull()
-    })
-}
-
-/// Whether two releases give the same verdict on every request.
-#[must_use]
-pub(crate) fn have_equal_verdicts(a: KubeVersion, b: KubeVersion) -> bool {
-    let epoch =
-        |version: KubeVersion| EPOCHS.partition_point(|epoch| epoch.last < version).min(EPOCHS.len() - 1);
-    epoch(a) == epoch(b)
 }
 
 /// A range of releases with the same verdict.

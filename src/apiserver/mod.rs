@@ -20,10 +20,11 @@ mod watch;
 
 pub(crate) use configured::ConfiguredNames;
 pub use features::{FeatureGates, Gate};
-pub(crate) use judge::{VersionRange, across_versions_with, certainty_within, epochs, have_equal_verdicts};
+pub(crate) use judge::{VersionRange, across_versions_with, certainty_within};
 pub use judge::{across_versions, certainty, judge};
 pub use reason::Reason;
 pub use releases::Releases;
+pub(crate) use releases::{epochs, have_equal_verdicts};
 pub use request_shape::{Configured, ParsedTarget, RequestShape, Target};
 pub use server::Server;
 pub use verdict::{Certainty, LimitVerdict, ServedFrom, Verdict};

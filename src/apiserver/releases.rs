@@ -1,4 +1,4 @@
-//! Sets of Kubernetes releases. Facts in a log show which set contains the server's release.
+//! The releases in the model, and sets of releases. Facts in a log show which set contains the server's release.
 //!
 //! Sources: <https://kubernetes.io/releases/version-skew-policy/>,
 //! <https://kubernetes.io/docs/reference/using-api/deprecation-guide/>, the release notes of 1.19 to 1.36, and
@@ -7,6 +7,66 @@
 use std::fmt;
 
 use crate::k8s::KubeVersion;
+
+/// A range of releases for which the model is the same.
+pub(super) struct Epoch {
+    pub(super) first: KubeVersion,
+    pub(super) last: KubeVersion,
+}
+
+const fn minor_range(first: u16, last: u16) -> Epoch {
+    Epoch { first: KubeVersion { minor: first, patch: None }, last: KubeVersion { minor: last, patch: None } }
+}
+
+const fn patches(minor: u16, first: u16, last: Option<u16>) -> Epoch {
+    Epoch { first: KubeVersion::new(minor, first), last: KubeVersion { minor, patch: last } }
+}
+
+/// All releases in the model, oldest first. A new release is a new row here, and the branches of the model that it
+/// changes. A test checks that releases of one epoch give equal verdicts.
+pub(super) const EPOCHS: [Epoch; 18] = [
+    minor_range(19, 20),
+    minor_range(21, 25),
+    minor_range(26, 26),
+    patches(27, 0, Some(12)),
+    patches(27, 13, None),
+    patches(28, 0, Some(8)),
+    patches(28, 9, None),
+    patches(29, 0, Some(3)),
+    patches(29, 4, None),
+    minor_range(30, 30),
+    minor_range(31, 31),
+    minor_range(32, 32),
+    patches(33, 0, Some(2)),
+    patches(33, 3, None),
+    minor_range(34, 34),
+    minor_range(35, 35),
+    minor_range(36, 36),
+    minor_range(37, 37),
+];
+
+impl KubeVersion {
+    /// The oldest release that the model of the apiserver covers.
+    pub const OLDEST: Self = Self { patch: Some(0), ..EPOCHS[0].first };
+    /// The newest release that the model of the apiserver covers (its first beta, as of 2026-07).
+    pub const NEWEST: Self = EPOCHS[EPOCHS.len() - 1].last;
+}
+
+/// Returns the epochs that overlap `set`, oldest first. Each epoch is limited to its part inside `set`.
+pub(crate) fn epochs(set: &Releases) -> impl Iterator<Item = (KubeVersion, KubeVersion)> {
+    EPOCHS.iter().filter_map(|epoch| {
+        let first = KubeVersion { patch: epoch.first.patch.or(Some(0)), ..epoch.first };
+        set.and(&Releases::between(first, epoch.last)).hull()
+    })
+}
+
+/// Whether two releases give the same verdict on every request.
+#[must_use]
+pub(crate) fn have_equal_verdicts(a: KubeVersion, b: KubeVersion) -> bool {
+    let epoch =
+        |version: KubeVersion| EPOCHS.partition_point(|epoch| epoch.last < version).min(EPOCHS.len() - 1);
+    epoch(a) == epoch(b)
+}
 
 /// A set of releases. The ranges are ascending, disjoint and not adjacent.
 #[derive(Debug, Clone, PartialEq, Eq)]

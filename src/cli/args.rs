@@ -11,6 +11,7 @@ pub(super) use super::judge_args::{FilterArgs, JudgeArgs, RuleArgs, ServerArgs};
 use super::number::number;
 use super::output_path;
 use crate::render::details::{self, Details};
+use crate::render::formats;
 use crate::render::text::TOP;
 use crate::requests::grouping::RequestProperty;
 use crate::rules::Severity;
@@ -69,14 +70,9 @@ pub(super) enum Command {
 pub(super) struct ScanArgs {
     #[command(flatten)]
     pub(crate) judge: JudgeArgs,
-    /// The output format: `text`, `json`, `markdown`, `sarif`, `junit` or `github`, each with `=PATH` to write a
-    /// file. Tables: `parquet=PATH`, `csv=PATH` or `ndjson=PATH`. You can repeat this flag.
-    #[arg(long, value_name = "FORMAT[=PATH]", help_heading = "Output")]
+    #[arg(long, help = formats::help(), value_name = "FORMAT[=PATH]", help_heading = "Output")]
     pub(crate) format: Vec<Format>,
-    /// Write to a file instead of standard output. The file is written whole or not at all. PATH has a `/` or a `.`,
-    /// or is `-` for standard output. Without `--format`, the file extension selects the format: `.json`, `.md`,
-    /// `.sarif`, `.xml` (`junit`), `.csv`, `.ndjson` or `.parquet`, else text.
-    #[arg(short, long, value_name = "PATH", value_parser = output_path::parse, help_heading = "Output")]
+    #[arg(short, long, help = output_path::help(), value_name = "PATH", value_parser = output_path::parse, help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
     /// Print how many requests each verb, user, … has, instead of the report. The largest numbers come first; `--top`
     /// limits the lines.

@@ -5,10 +5,8 @@ use std::path::PathBuf;
 use anyhow::bail;
 
 use super::args::{ByArg, ScanArgs};
-use super::format::{Format, PageFormat};
 use super::output::{TextOutput, is_stdout};
 use crate::ledger::Ledger;
-use crate::render::export::TableFormat;
 use crate::render::ranked;
 use crate::report::Ranked;
 
@@ -34,11 +32,16 @@ impl RankedCount {
     pub(super) fn from_args(args: &ScanArgs) -> anyhow::Result<Option<Self>> {
         let Some(by) = args.by else { return Ok(None) };
         let (format, to) = match &*args.format {
-            [] | [Format::Page(PageFormat::Text, None)] => (RankedFormat::Text, None),
-            [Format::Page(PageFormat::Text, to)] => (RankedFormat::Text, to.clone()),
-            [Format::Page(PageFormat::Json, to)] => (RankedFormat::Json, to.clone()),
-            [Format::Table(TableFormat::Csv, to)] => (RankedFormat::Csv, Some(to.clone())),
-            [_] => bail!("--by prints text, json or csv; for other formats leave out --by"),
+            [] => (RankedFormat::Text, None),
+            [only] => {
+                let format = match only.format.name {
+                    "text" => RankedFormat::Text,
+                    "json" => RankedFormat::Json,
+                    "csv" => RankedFormat::Csv,
+                    _ => bail!("--by prints text, json or csv; for other formats leave out --by"),
+                };
+                (format, only.path.clone())
+            }
             _ => bail!("--by prints one count; name one --format"),
         };
         let to = to.filter(|to| !is_stdout(to)).or_else(|| args.output.clone());

@@ -3,7 +3,8 @@
 
 use std::path::PathBuf;
 
-use super::format::{self, Format, PageFormat};
+use super::format::{self, Format};
+use crate::render::formats::{self, OutputFormat};
 
 /// Formats of kubectl's `-o` that take a value. The value may contain a `/` or a `.`.
 const TEMPLATES: [&str; 7] = [
@@ -15,6 +16,15 @@ const TEMPLATES: [&str; 7] = [
     "template",
     "jsonpath-file",
 ];
+
+/// The help of `--output`.
+pub(super) fn help() -> String {
+    format!(
+        "Write to a file instead of standard output. The file is written whole or not at all. PATH has a `/` or a `.`, \
+         or is `-` for standard output. Without `--format`, the file extension selects the format: {}, else text",
+        formats::extensions_help()
+    )
+}
 
 /// Parses a path. A word without `/` and `.` is not a path. A known word with a value, such as `json=out.json`, is
 /// not a path either.
@@ -37,10 +47,11 @@ pub(super) fn parse(text: &str) -> Result<PathBuf, String> {
             format!("for a ranked count use --by verb --top {number}, for more cases --top {number}")
         }
         "by" => format!("use --by {}", value.unwrap_or("verb")),
-        "json" | "markdown" | "sarif" | "junit" | "github" | "csv" | "ndjson" | "text" => format(&name),
+        name if OutputFormat::by_name(name).is_some_and(|format| value.is_some() || !format.needs_path()) => {
+            format(name)
+        }
         "yaml" | "yml" | "jsonpath-as-json" => "use --format json".to_owned(),
         "md" => format("markdown"),
-        "parquet" if value.is_some() => format("parquet"),
         "parquet" => "use --format parquet=FILE".to_owned(),
         "wide" => "use --details for more of each case, --format json for everything".to_owned(),
         "name" | "short" => "use --by client for names only".to_owned(),
@@ -83,9 +94,7 @@ fn path_with_extension(
         )
     })?;
     let own = format::ending(&path);
-    if extensions.contains(&&*own)
-        || matches!(Format::from_path(&path), Ok(Format::Page(PageFormat::Text, _)))
-    {
+    if extensions.contains(&&*own) || Format::from_path(&path).is_ok_and(|one| one.format.is_text()) {
         return Ok(path);
     }
     let better = path.with_extension(extension);

@@ -7,7 +7,7 @@ use anyhow::{anyhow, bail};
 use super::args::{FailOn, ScanArgs};
 use super::by::RankedCount;
 use super::exit_status::{ERROR, SUCCESS};
-use super::format::{Format, PageFormat};
+use super::format::Format;
 use super::gates::RemainingRequests;
 use super::log_reader::{self, LogReader};
 use super::output::{TextOutput, append, is_stdout, width};
@@ -20,6 +20,7 @@ use crate::ledger::ServerTimeline;
 use crate::pipeline::Settings;
 use crate::render;
 use crate::render::details::Details;
+use crate::render::formats::{Content, OutputFormat};
 use crate::render::text::View;
 use crate::report::{self, Context, Detail, Report};
 use crate::requests::filter::Filter;
@@ -33,15 +34,12 @@ pub(super) fn run(mut args: ScanArgs) -> anyhow::Result<u8> {
 /// Sets the format of `--output` from a `--format` without a path, or else from the file extension.
 fn name_output(args: &mut ScanArgs) -> anyhow::Result<()> {
     let Some(path) = args.output.as_ref().filter(|path| !is_stdout(path)) else { return Ok(()) };
-    if args.format.iter().any(|format| matches!(format, Format::Page(_, None))) {
+    if args.format.iter().any(|format| format.path.is_none()) {
         return Ok(());
     }
-    let to_stdout = args.format.iter_mut().find_map(|format| match format {
-        Format::Table(_, to) if is_stdout(to) => Some(to),
-        _ => None,
-    });
+    let to_stdout = args.format.iter_mut().find(|format| format.table_path().is_some_and(is_stdout));
     match to_stdout {
-        Some(to) => to.clone_from(path),
+        Some(format) => format.path = Some(path.clone()),
         None => args.format.push(Format::from_path(path).map_err(|error| anyhow!("-o: {error}"))?),
     }
     args.output = None;
@@ -60,10 +58,10 @@ fn scan(args: &ScanArgs, threads: usize) -> anyhow::Result<u8> {
     let settings =
         Settings { patterns: settings.patterns && count.is_none(), by: args.by.map(Into::into), ..settings };
     let pages = match &count {
-        Some(count) => vec![PageOutput { page: PageFormat::Text, to: count.to.clone() }],
+        Some(count) => vec![Format { format: OutputFormat::text(), path: count.to.clone() }],
         None => pages(&args.format, args.output.as_deref())?,
     };
-    if args.details.is_some() && pages.iter().all(|page| page.page != PageFormat::Text) {
+    if args.details.is_some() && pages.iter().all(|page| !page.format.is_text()) {
         bail!("--details is a part of the text; leave out --details, or add --format text");
     }
     check_paths(args)?;
@@ -141,12 +139,12 @@ fn check_patterns(args: &ScanArgs, fail_on: &[FailOn]) -> anyhow::Result<()> {
 
 /// The findings that the requested formats can show. A terminal has room for only some of thousands of findings.
 /// Tables have no findings.
-fn detail(args: &ScanArgs, pages: &[PageOutput]) -> Detail {
+fn detail(args: &ScanArgs, pages: &[Format]) -> Detail {
     if pages.is_empty() {
         return Detail { cases: Some(0), ..Detail::ALL };
     }
-    let are_for_terminals = pages.iter().all(|page| page.page == PageFormat::Text);
-    let has_tables = args.format.iter().any(|format| matches!(format, Format::Table(..)));
+    let are_for_terminals = pages.iter().all(|page| page.format.is_text());
+    let has_tables = args.format.iter().any(|format| format.format.is_table());
     if are_for_terminals && !has_tables && args.details.is_none() {
         Detail { cases: Some(args.top), all_shapes: false }
     } else {
@@ -177,20 +175,17 @@ fn outcome(report: &Report, args: &ScanArgs, filter: &Filter, wanted: &[FailOn],
 }
 
 /// Checks before the work that all outputs can be written and that none overwrites an input.
-fn check_outputs(args: &ScanArgs, pages: &[PageOutput], logs: [&Sources; 2]) -> anyhow::Result<()> {
+fn check_outputs(args: &ScanArgs, pages: &[Format], logs: [&Sources; 2]) -> anyhow::Result<()> {
     let formats = if args.by.is_some() { &[][..] } else { &args.format };
-    let tables = formats.iter().filter_map(|format| match format {
-        Format::Table(_, path) => Some(path),
-        Format::Page(..) => None,
-    });
+    let tables = formats.iter().filter_map(Format::table_path);
     let paths =
-        pages.iter().filter_map(|page| page.to.as_ref()).chain(tables).filter(|path| !is_stdout(path));
-    let summary = step_summary().filter(|_| pages.iter().any(|page| page.page == PageFormat::Github));
-    let mut named: Vec<PathBuf> = paths.cloned().collect();
+        pages.iter().filter_map(|page| page.path.as_deref()).chain(tables).filter(|path| !is_stdout(path));
+    let summary = step_summary().filter(|_| pages.iter().any(|page| page.format.job_summary.is_some()));
+    let mut named: Vec<PathBuf> = paths.map(Path::to_owned).collect();
     for path in &named {
         render::export::check(path)?;
     }
-    let count = pages.len() + formats.iter().filter(|format| matches!(format, Format::Table(..))).count();
+    let count = pages.len() + formats.iter().filter(|format| format.format.is_table()).count();
     let writes_stdout = named.len() < count;
     named.extend(summary.clone());
     let mut inputs = Inputs::default();
@@ -221,87 +216,61 @@ fn print_count(reader: &LogReader<'_>, count: &RankedCount, args: &ScanArgs) -> 
     Ok(if empty.is_empty() && is_enough { SUCCESS } else { ERROR })
 }
 
-/// A report format and its output: a file, or standard output.
-struct PageOutput {
-    page: PageFormat,
-    to: Option<PathBuf>,
-}
-
 /// The requested reports; text by default. At most one goes to standard output. With `--output`, a format without a
 /// path goes to that file.
-fn pages(formats: &[Format], output: Option<&Path>) -> anyhow::Result<Vec<PageOutput>> {
-    let mut pages: Vec<PageOutput> = formats
-        .iter()
-        .filter_map(|format| match format {
-            Format::Page(page, to) => Some(PageOutput { page: *page, to: to.clone() }),
-            Format::Table(..) => None,
-        })
-        .collect();
+fn pages(formats: &[Format], output: Option<&Path>) -> anyhow::Result<Vec<Format>> {
+    let mut pages: Vec<Format> = formats.iter().filter(|format| !format.format.is_table()).cloned().collect();
     let unnamed: Vec<&str> =
-        pages.iter().filter(|page| page.to.is_none()).map(|page| page.page.as_str()).collect();
+        pages.iter().filter(|page| page.path.is_none()).map(|page| page.format.name).collect();
     if let [first, second, ..] = unnamed.as_slice() {
         bail!(
             "--format {first} and --format {second} both go to standard output; write one as --format {second}=PATH"
         );
     }
     let any_to_stdout =
-        !unnamed.is_empty() || pages.iter().any(|page| page.to.as_deref().is_some_and(is_stdout));
+        !unnamed.is_empty() || pages.iter().any(|page| page.path.as_deref().is_some_and(is_stdout));
     if unnamed.is_empty()
         && (formats.is_empty() || output.is_some_and(|path| !(is_stdout(path) && any_to_stdout)))
     {
-        pages.push(PageOutput { page: PageFormat::Text, to: None });
+        pages.push(Format { format: OutputFormat::text(), path: None });
     }
-    if let Some(page) = pages.iter_mut().find(|page| page.to.is_none()) {
-        page.to = output.map(Path::to_owned);
+    if let Some(page) = pages.iter_mut().find(|page| page.path.is_none()) {
+        page.path = output.map(Path::to_owned);
     }
-    let tables = formats.iter().filter_map(|format| match format {
-        Format::Table(_, path) => Some(path.as_path()),
-        Format::Page(..) => None,
-    });
-    let to_stdout = pages.iter().map(|page| page.to.as_deref()).chain(tables.map(Some));
+    let tables = formats.iter().filter_map(Format::table_path);
+    let to_stdout = pages.iter().map(|page| page.path.as_deref()).chain(tables.map(Some));
     if to_stdout.filter(|to| to.is_none_or(is_stdout)).count() > 1 {
         bail!("two outputs go to standard output; name a file for one of them");
     }
     Ok(pages)
 }
 
-fn write(report: &Report, args: &ScanArgs, pages: &[PageOutput]) -> anyhow::Result<()> {
+fn write(report: &Report, args: &ScanArgs, pages: &[Format]) -> anyhow::Result<()> {
     let details = args
         .details
         .as_ref()
         .map(|details| details.choose(report).map_err(anyhow::Error::msg))
         .transpose()?;
     let view = View { top: args.top, width: width(), details };
-    for format in &args.format {
-        if let Format::Table(format, path) = format {
-            render::export::write(report, *format, path)?;
+    let tables = args.format.iter().filter(|format| format.format.is_table());
+    for Format { format, path } in tables.chain(pages) {
+        match format.content {
+            Content::Table(table) => {
+                render::export::write(report, table, path.as_deref().unwrap_or(Path::new("-")))?;
+            }
+            Content::Terminal(page) => {
+                TextOutput::prepare(path.as_deref())?.write(&page(report, &view), args.color.choice())?;
+            }
+            Content::Page(page) => TextOutput::prepare(path.as_deref())?.write_raw(&page(report)?)?,
+            Content::Stream(write) => {
+                TextOutput::prepare(path.as_deref())?.write_with(|out| write(report, out))?;
+            }
         }
-    }
-    for PageOutput { page, to } in pages {
-        let output = TextOutput::prepare(to.as_deref())?;
-        match page {
-            PageFormat::Text => {
-                output.write(&render::text::render(report, &view), args.color.choice())?;
-            }
-            PageFormat::Json => output.write_with(|out| render::json::write(report, out))?,
-            PageFormat::Markdown => output.write_raw(&render::markdown::render(report))?,
-            PageFormat::Sarif => output.write_raw(&render::sarif::render(report))?,
-            PageFormat::Junit => output.write_raw(&render::junit::render(report)?)?,
-            PageFormat::Github => {
-                output.write_raw(&render::github::render(report))?;
-                github_summary(report)?;
-            }
+        if let Some((summary, path)) = format.job_summary.zip(step_summary()) {
+            append(&path, &summary(report))?;
         }
     }
     Ok(())
-}
-
-/// In a GitHub workflow, adds the report to the job summary.
-fn github_summary(report: &Report) -> anyhow::Result<()> {
-    match step_summary() {
-        Some(path) => append(&path, &render::markdown::render(report)),
-        None => Ok(()),
-    }
 }
 
 /// The file for the job summary in a GitHub workflow.

@@ -14,11 +14,6 @@ pub struct KubeVersion {
 }
 
 impl KubeVersion {
-    /// The oldest release that the model of the apiserver covers.
-    pub const OLDEST: Self = Self::new(19, 0);
-    /// The newest release that the model of the apiserver covers (its first beta, as of 2026-07).
-    pub const NEWEST: Self = Self { minor: 37, patch: None };
-
     /// Returns the release `1.<minor>.<patch>`.
     #[must_use]
     pub const fn new(minor: u16, patch: u16) -> Self {
