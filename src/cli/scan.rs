@@ -20,7 +20,7 @@ use crate::ledger::ServerTimeline;
 use crate::pipeline::Settings;
 use crate::render;
 use crate::render::details::Details;
-use crate::render::formats::{Content, OutputFormat};
+use crate::render::formats::{FormatWriter, OutputFormat};
 use crate::render::text::View;
 use crate::report::{self, Context, Detail, Report};
 use crate::requests::filter::Filter;
@@ -254,15 +254,15 @@ fn write(report: &Report, args: &ScanArgs, pages: &[Format]) -> anyhow::Result<(
     let view = View { top: args.top, width: width(), details };
     let tables = args.format.iter().filter(|format| format.format.is_table());
     for Format { format, path } in tables.chain(pages) {
-        match format.content {
-            Content::Table(table) => {
+        match format.writer {
+            FormatWriter::Table(table) => {
                 render::export::write(report, table, path.as_deref().unwrap_or(Path::new("-")))?;
             }
-            Content::Terminal(page) => {
+            FormatWriter::Terminal(page) => {
                 TextOutput::prepare(path.as_deref())?.write(&page(report, &view), args.color.choice())?;
             }
-            Content::Page(page) => TextOutput::prepare(path.as_deref())?.write_raw(&page(report)?)?,
-            Content::Stream(write) => {
+            FormatWriter::Page(page) => TextOutput::prepare(path.as_deref())?.write_raw(&page(report)?)?,
+            FormatWriter::Stream(write) => {
                 TextOutput::prepare(path.as_deref())?.write_with(|out| write(report, out))?;
             }
         }

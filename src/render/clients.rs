@@ -6,7 +6,8 @@ use super::display::cut;
 use super::load::{amount, share};
 use super::plain::{count, duration, rounded, short_count, short_duration};
 use super::table::{NARROW, table as laid_out};
-use crate::report::v1::{Client, Cost, Counts, Latency, Load, Rate, Report};
+use crate::report::Report;
+use crate::report::v1::{Client, Cost, Counts, Latency, Load, Rate};
 
 /// The minimum table width for the columns that a narrow table omits.
 const WIDE: usize = 145;

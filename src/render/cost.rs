@@ -4,8 +4,9 @@ use serde_json::Value;
 
 use super::plain::{bytes, count, counted, short_count};
 use super::prose::Line;
+use crate::report::Report;
 pub(super) use crate::report::v1::is_estimate;
-use crate::report::v1::{Amount, Client, Cost, Finding, Inventory, Report, Work};
+use crate::report::v1::{Amount, Client, Cost, Finding, Inventory, Work};
 
 /// The maximum number of resources in each list: resources without a count in the inventory, and resources without
 /// sizes. Also the maximum number of lines that suggest the correct name of a resource.

@@ -13,13 +13,13 @@ pub(crate) struct OutputFormat {
     pub(crate) name: &'static str,
     /// The file extensions that select the format. The help shows the first one. Other extensions select text.
     pub(crate) extensions: &'static [&'static str],
-    pub(crate) content: Content,
+    pub(crate) writer: FormatWriter,
     /// The text for the job summary, if kubetoll runs in a GitHub workflow.
     pub(crate) job_summary: Option<fn(&Report) -> String>,
 }
 
 #[derive(Debug)]
-pub(crate) enum Content {
+pub(crate) enum FormatWriter {
     /// A page for a terminal.
     Terminal(fn(&Report, &View<'_>) -> String),
     /// The whole report as text.
@@ -32,22 +32,26 @@ pub(crate) enum Content {
 
 /// All formats. The first one is the default.
 pub(crate) static FORMATS: [OutputFormat; 9] = [
-    format("text", &[], Content::Terminal(text::render)),
-    format("json", &["json"], Content::Stream(|report, out| json::write(report, out))),
-    format("markdown", &["md", "markdown"], Content::Page(|report| Ok(markdown::render(report)))),
-    format("sarif", &["sarif", "sarif.json"], Content::Page(|report| Ok(sarif::render(report)))),
-    format("junit", &["xml"], Content::Page(|report| junit::render(report).map_err(io::Error::other))),
+    format("text", &[], FormatWriter::Terminal(text::render)),
+    format("json", &["json"], FormatWriter::Stream(|report, out| json::write(report, out))),
+    format("markdown", &["md", "markdown"], FormatWriter::Page(|report| Ok(markdown::render(report)))),
+    format("sarif", &["sarif", "sarif.json"], FormatWriter::Page(|report| Ok(sarif::render(report)))),
+    format("junit", &["xml"], FormatWriter::Page(|report| junit::render(report).map_err(io::Error::other))),
     OutputFormat {
         job_summary: Some(markdown::render),
-        ..format("github", &[], Content::Page(|report| Ok(github::render(report))))
+        ..format("github", &[], FormatWriter::Page(|report| Ok(github::render(report))))
     },
-    format("parquet", &["parquet"], Content::Table(TableFormat::Parquet)),
-    format("csv", &["csv"], Content::Table(TableFormat::Csv)),
-    format("ndjson", &["ndjson", "jsonl"], Content::Table(TableFormat::Ndjson)),
+    format("parquet", &["parquet"], FormatWriter::Table(TableFormat::Parquet)),
+    format("csv", &["csv"], FormatWriter::Table(TableFormat::Csv)),
+    format("ndjson", &["ndjson", "jsonl"], FormatWriter::Table(TableFormat::Ndjson)),
 ];
 
-const fn format(name: &'static str, extensions: &'static [&'static str], content: Content) -> OutputFormat {
-    OutputFormat { name, extensions, content, job_summary: None }
+const fn format(
+    name: &'static str,
+    extensions: &'static [&'static str],
+    writer: FormatWriter,
+) -> OutputFormat {
+    OutputFormat { name, extensions, writer, job_summary: None }
 }
 
 impl PartialEq for OutputFormat {
@@ -73,16 +77,16 @@ impl OutputFormat {
     }
 
     pub(crate) fn is_text(&self) -> bool {
-        matches!(self.content, Content::Terminal(_))
+        matches!(self.writer, FormatWriter::Terminal(_))
     }
 
     pub(crate) fn is_table(&self) -> bool {
-        matches!(self.content, Content::Table(_))
+        matches!(self.writer, FormatWriter::Table(_))
     }
 
     /// Whether the format is binary, so that it does not go to standard output by default.
     pub(crate) fn needs_path(&self) -> bool {
-        matches!(self.content, Content::Table(TableFormat::Parquet))
+        matches!(self.writer, FormatWriter::Table(TableFormat::Parquet))
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::Serializer;
 use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
 
 use super::escape::{SafeString, safe_strings};
-use crate::report::v1::{Case, Client, Finding, Report};
+use crate::report::v1::{Case, Client, Finding, PublicReport};
 
 /// The number of bytes that are buffered before a write.
 const BUFFER: usize = 1 << 16;
@@ -27,8 +27,8 @@ const LARGEST: usize = 16 * TOGETHER;
 ///
 /// # Errors
 /// If writing fails.
-pub fn write(report: &Report, out: impl Write) -> io::Result<()> {
-    let Report {
+pub fn write(report: &PublicReport, out: impl Write) -> io::Result<()> {
+    let PublicReport {
         schema_version,
         kubetoll_version,
         input,

@@ -2,7 +2,8 @@
 
 use super::plain::{bytes, count, counted, duration};
 use super::prose::Line;
-use crate::report::v1::{AllFollowed, Chains, Followed, Herds, Informers, Pattern, Polling, Report, Watches};
+use crate::report::Report;
+use crate::report::v1::{AllFollowed, Chains, Followed, Herds, Informers, Pattern, Polling, Watches};
 
 /// Returns a line for each pattern.
 pub(super) fn lines(pattern: &Pattern) -> Vec<Line> {

@@ -4,7 +4,7 @@
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
-use crate::report::v1::Report;
+use crate::report::Report;
 
 /// The range may leave out at most one request in this many.
 const OF: u64 = 1_000;

@@ -123,7 +123,7 @@ pub fn build_with_cases(
         case_ranks,
         first_not_long_running,
     };
-    let public = v1::Report {
+    let public = v1::PublicReport {
         schema_version: v1::SCHEMA_VERSION,
         kubetoll_version: env!("CARGO_PKG_VERSION").to_owned(),
         input,

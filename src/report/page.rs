@@ -1,4 +1,4 @@
-//! A report: the public part, and what only pages and gates show.
+//! A report: its public part, and the facts that only pages and gates show.
 
 use std::ops::Deref;
 
@@ -8,19 +8,19 @@ use crate::rules::Gates;
 /// A report. It dereferences to its public part, which is the JSON contract.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
-    pub public: v1::Report,
+    pub public: v1::PublicReport,
     pub(crate) page: PageFacts,
 }
 
 impl Deref for Report {
-    type Target = v1::Report;
+    type Target = v1::PublicReport;
 
-    fn deref(&self) -> &v1::Report {
+    fn deref(&self) -> &v1::PublicReport {
         &self.public
     }
 }
 
-/// What pages and gates show and the public report does not have.
+/// Facts that pages and gates show and the public report does not have.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PageFacts {
     /// The counts that `--fail-on` checks.

@@ -3,7 +3,8 @@
 
 use std::cmp::Reverse;
 
-use super::v1::{Case, Client, Load, Report, is_estimate};
+use super::page::Report;
+use super::v1::{Case, Client, Load, is_estimate};
 
 /// The content of a summary row.
 #[derive(Debug, Clone, PartialEq)]

@@ -53,7 +53,8 @@ pub(crate) const SCHEMA_VERSION: u32 = 1;
 /// The report: what each client costs the control plane.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Report {
+#[schemars(rename = "Report")]
+pub struct PublicReport {
     /// The version of this contract: 1.
     pub(crate) schema_version: u32,
     /// The version of kubetoll that wrote the report.
