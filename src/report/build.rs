@@ -17,7 +17,7 @@ use super::text_cache::TextCache;
 use super::{cases, contradictions, cost, input, load, minutes, patterns, server_log, v1, version};
 use crate::judged::etcd::SLACK;
 use crate::judged::{ClientSummary, JudgedClients};
-use crate::ledger::{Exemplar, Ledger};
+use crate::ledger::{Clients, Exemplar, HistoriesByKind, Ledger};
 use crate::patterns::Patterns;
 use crate::requests::stable_hash;
 use crate::rules::group::RowGroup;
@@ -45,13 +45,7 @@ pub fn build_with_cases(
     let servers = version::servers(context);
     let by_version = version::totals(&mut ledger.clients, context, received_only);
     let traces = server_log::traces(&mut ledger.traces);
-    // Keep only LISTs that may match a slow read of etcd. A log may hold millions of LISTs.
-    let slow = context.etcd.map(|etcd| etcd.log.lines.ranges.spans(SLACK));
-    let overlaps = slow.as_ref().map(|slow| |from, to| slow.overlap(from, to));
-    let wanted = overlaps.as_ref().map(|overlaps| overlaps as &dyn Fn(i64, i64) -> bool);
-    let client_hashes: HashSet<u64> = ledger.clients.entries().map(|(key, _)| stable_hash(key)).collect();
-    let patterns = Patterns::with_lists(ledger.histories, &|client| client_hashes.contains(&client), wanted);
-    drop(client_hashes);
+    let patterns = patterns_of(&mut ledger.clients, ledger.histories, context);
     let mut judged_clients = JudgedClients::new(
         ledger.clients,
         patterns,
@@ -77,8 +71,7 @@ pub fn build_with_cases(
     let of_rank = |rank: &usize| Some(CaseRequests::from_hits(cases.get(rank.checked_sub(1)?)?, &hits));
     let requests = case_ranks.iter().map(of_rank).collect();
     let is_shown = context.detail.is_shown(&cases, hits.len());
-    let finding_counts = finding_counts(&hits);
-    let worst = worst_severities(&hits, positions.len());
+    let (worst, finding_counts) = (worst_severities(&hits, positions.len()), finding_counts(&hits));
     drop(hits);
     let contradicted: HashSet<String> = identities(&judged_clients, &found.contradicted());
     let gates = found.gates();
@@ -144,6 +137,15 @@ pub fn build_with_cases(
         etcd_log,
     };
     (Report { public, page }, requests)
+}
+
+fn patterns_of(clients: &mut Clients, histories: HistoriesByKind, context: &Context<'_>) -> Patterns {
+    // Keep only LISTs that may match a slow read of etcd. A log may hold millions of LISTs.
+    let slow = context.etcd.map(|etcd| etcd.log.lines.ranges.spans(SLACK));
+    let overlaps = slow.as_ref().map(|slow| |from, to| slow.overlap(from, to));
+    let wanted = overlaps.as_ref().map(|overlaps| overlaps as &dyn Fn(i64, i64) -> bool);
+    let client_hashes: HashSet<u64> = clients.entries().map(|(key, _)| stable_hash(key)).collect();
+    Patterns::with_lists(histories, &|client| client_hashes.contains(&client), wanted)
 }
 
 fn totals(
