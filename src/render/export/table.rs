@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use polars::prelude::{
-    Column as Cells, DataFrame, IntoColumn, KeyValueMetadata, ListBuilderTrait, ListStringChunkedBuilder,
-    ParquetCompression, ParquetWriter, PolarsResult,
+    Column as Cells, DataFrame, IntoColumn, ListBuilderTrait, ListStringChunkedBuilder, PolarsResult,
 };
+use polars_io::parquet::write::{KeyValueMetadata, ParquetCompression, ParquetWriter};
 
 use super::columns::COLUMNS;
 use super::rows::{ColumnValue, ExportColumn, SCHEMA_VERSION, ShapeRow, signed};
