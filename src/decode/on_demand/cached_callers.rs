@@ -8,7 +8,7 @@ use std::hash::Hasher;
 use rustc_hash::FxHasher;
 
 use super::cursor::JsonCursor;
-use super::objects::Client;
+use super::objects::ClientFields;
 use crate::k8s::event::CallerId;
 
 /// The number of slots of a new cache. The cache grows up to `SLOTS` slots.
@@ -51,7 +51,7 @@ struct CachedCaller {
     hash: u64,
     text: String,
     /// The positions of the fields in `text`.
-    client: Client,
+    client: ClientFields,
     id: Option<CallerId>,
     /// Annotations from one of the client's requests. kubetoll does not need them, and skips equal annotations of
     /// later requests without parsing them. Empty if none are cached.
@@ -68,9 +68,9 @@ pub(super) struct CallerSlot {
 impl CachedCallers {
     /// Returns the client at the cursor, and moves the cursor past it. Parses the client if it is not cached;
     /// otherwise also returns its slot.
-    pub(super) fn pass(&mut self, cursor: &mut JsonCursor<'_>) -> Option<(Client, Option<CallerSlot>)> {
+    pub(super) fn pass(&mut self, cursor: &mut JsonCursor<'_>) -> Option<(ClientFields, Option<CallerSlot>)> {
         let (start, rest) = (cursor.mark(), cursor.rest());
-        let Some(hash) = user_hash(cursor) else { return Some((Client::take(cursor)?, None)) };
+        let Some(hash) = user_hash(cursor) else { return Some((ClientFields::take(cursor)?, None)) };
         let index = slot_of(self.hash(hash, rest), &self.callers);
         if let Some(cached) = self.callers.get(index)
             && let Some(id) = cached.id
@@ -80,7 +80,7 @@ impl CachedCallers {
             return Some((cached.client.moved(start), Some(CallerSlot { index, id })));
         }
         cursor.back_to(start as usize);
-        let client = Client::take(cursor)?;
+        let client = ClientFields::take(cursor)?;
         let text = cursor.since(start);
         if text.len() <= MAX_TEXT
             && !client.has_escapes()
@@ -124,7 +124,7 @@ impl CachedCallers {
 
     /// Adds a parsed client to the cache. `hash` is the hash of the user name, and `text` is the client's text.
     /// `rest` is the text of the event from the client on.
-    fn insert(&mut self, hash: u64, rest: &[u8], text: &str, client: Client) {
+    fn insert(&mut self, hash: u64, rest: &[u8], text: &str, client: ClientFields) {
         self.grow();
         let slot = slot_of(hash, &self.users);
         let user = &mut self.users[slot];
@@ -197,7 +197,7 @@ mod tests {
         let (client, slot) = recent.pass(&mut cursor).expect("a client");
         assert_eq!(&text[cursor.at()..cursor.at() + 12], ",\"objectRef\"");
         let mut alone = JsonCursor::new(text).expect("a short text");
-        assert_eq!(Some(client), Client::take(&mut alone));
+        assert_eq!(Some(client), ClientFields::take(&mut alone));
         slot.map(|slot| slot.id)
     }
 

@@ -7,14 +7,14 @@ use crate::k8s::event::{Annotations, Extra, ResponseStatus, Text, User};
 
 /// The fields that identify the client. The server writes them one after another.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Client {
+pub(super) struct ClientFields {
     pub(crate) user: Option<User<TextSpan>>,
     pub(crate) impersonated_user: Option<User<TextSpan>>,
     pub(crate) source_ips: Option<TextSpan>,
     pub(crate) user_agent: TextSpan,
 }
 
-impl Client {
+impl ClientFields {
     /// Moves all positions `by` bytes to the right.
     pub(crate) fn moved(self, by: u32) -> Self {
         let moved = |span: TextSpan| span.moved(by);
