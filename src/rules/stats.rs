@@ -439,8 +439,8 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
         kind: Int,
         doc: "Distinct request shapes in the group.",
         get: |group| {
-            // Each shape of a client exists once, so pointers identify shapes.
-            let mut keys: Vec<_> = group.rows.iter().map(|facts| std::ptr::from_ref(facts.key)).collect();
+            // Clients of a group may share a shape, at one address or at several.
+            let mut keys: Vec<_> = group.rows.iter().map(|facts| facts.key).collect();
             keys.sort_unstable();
             keys.dedup();
             VariableValue::count(keys.len() as u64)

@@ -238,7 +238,7 @@ fn parquet_states_its_version() {
     let metadata = reader.get_metadata().expect("metadata").key_value_metadata().clone().unwrap_or_default();
     let value = |key: &str| metadata.iter().find(|pair| pair.key == key).and_then(|pair| pair.value.clone());
     assert_eq!(value("kubetoll.rows.schema_version"), Some(SCHEMA_VERSION.to_string()));
-    assert_eq!(value("kubetoll.version"), Some(report.kubetoll_version));
+    assert_eq!(value("kubetoll.version"), Some(report.kubetoll_version.clone()));
 }
 
 #[test]

@@ -94,11 +94,13 @@ fn read<'b>(decoder: &mut Decoder, blocks: impl IntoIterator<Item = &'b Block>) 
     entries
 }
 
-/// An entry's content, without its formatting.
+/// An entry's content, without its formatting and the decoder's number of its client.
 fn debug_text(outcome: &Outcome<'_>) -> String {
     let text = format!("{outcome:?}");
     match outcome {
-        Outcome::Event(event, _) => text.replace(&format!(", request_bytes: {:?}", event.request_bytes), ""),
+        Outcome::Event(event, _) => text
+            .replace(&format!(", request_bytes: {:?}", event.request_bytes), "")
+            .replace(&format!(", caller_id: {:?}", event.caller_id), ""),
         Outcome::Skip(reason, _) => skip(*reason),
         _ => text,
     }
