@@ -339,10 +339,10 @@ fn signaled(signal: &str, wrapper: &[&str]) -> (Option<i32>, usize) {
         let names = fs::read_dir(dir.path()).expect("the directory").flatten();
         names.filter(|entry| entry.file_name().to_string_lossy().ends_with(".partial")).count()
     };
-    let begun = Instant::now();
+    let start = Instant::now();
     // The check before the scan also creates a partial file for a moment. Wait for the one that stays.
     let mut seen = 0;
-    while seen < 3 && begun.elapsed() < Duration::from_mins(1) && child.try_wait().expect("a child").is_none()
+    while seen < 3 && start.elapsed() < Duration::from_mins(1) && child.try_wait().expect("a child").is_none()
     {
         seen = if partial() > 0 { seen + 1 } else { 0 };
     }
