@@ -18,7 +18,7 @@ const BLOCK: usize = 512 << 10;
 /// The types that locks protect, and their columns. A worker waits only at the last three.
 const LOCKS: [(&str, &str); 6] = [
     ("::Row>", "rows"),
-    ("EventsBeforeEnd>", "begun"),
+    ("EventsBeforeEnd>", "pending"),
     ("InstanceHistories", "histories"),
     ("Part<", "parts"),
     ("Clients", "tables"),
