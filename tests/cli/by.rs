@@ -5,8 +5,9 @@ use std::fs;
 use std::io::Read;
 
 use crate::support::command::Dir;
+use crate::support::event::AuditEvent;
 use flate2::read::GzDecoder;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 const TRAFFIC: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/traffic/kube-apiserver-1.36.2.jsonl.gz");
 
@@ -90,14 +91,14 @@ fn counts_cover_completed_requests_and_open_watches() {
 }
 
 fn event(id: u32, user: &str, namespace: &str, code: u16) -> String {
-    let event = json!({
-        "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata", "auditID": format!("id-{id}"),
-        "stage": "ResponseComplete", "requestURI": format!("/api/v1/namespaces/{namespace}/pods"), "verb": "list",
-        "user": {"username": user}, "sourceIPs": ["10.0.0.1"], "userAgent": "kubectl/v1.30.0",
-        "responseStatus": {"code": code}, "requestReceivedTimestamp": "2026-07-23T10:00:00.000000Z",
-        "stageTimestamp": "2026-07-23T10:00:00.100000Z",
-    });
-    format!("{event}\n")
+    let uri = &*format!("/api/v1/namespaces/{namespace}/pods");
+    let agent = "kubectl/v1.30.0";
+    AuditEvent::new(&format!("id-{id}"), "list", uri)
+        .by(user, agent)
+        .code(code)
+        .ip("10.0.0.1")
+        .at(0, 100_000)
+        .line()
 }
 
 #[test]

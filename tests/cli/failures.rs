@@ -8,6 +8,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
+use crate::support::event::AuditEvent;
+
 fn command(directory: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kubetoll"));
     command.args(args).current_dir(directory).env_remove("GITHUB_STEP_SUMMARY").env("COLUMNS", "100");
@@ -21,13 +23,9 @@ fn run(directory: &Path, args: &[&str]) -> (Option<i32>, String) {
 }
 
 fn event(id: usize, user: &str, uri: &str, agent: &str) -> Value {
-    json!({
-        "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata", "auditID": format!("id-{id}"),
-        "stage": "ResponseComplete", "verb": "list", "requestURI": uri, "user": {"username": user},
-        "sourceIPs": ["10.0.0.1"], "userAgent": agent, "responseStatus": {"code": 200},
-        "requestReceivedTimestamp": format!("2026-07-23T10:00:{:02}.000000Z", id % 60),
-        "stageTimestamp": format!("2026-07-23T10:00:{:02}.100000Z", id % 60),
-    })
+    let received = id as u64 % 60 * 1_000_000;
+    let id = format!("id-{id}");
+    AuditEvent::new(&id, "list", uri).by(user, agent).ip("10.0.0.1").at(received, 100_000).value()
 }
 
 /// LISTs from etcd by many clients. The report is larger than a pipe's buffer.

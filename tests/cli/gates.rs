@@ -1,19 +1,13 @@
 //! Gates of a CI job: the counts and messages of `--fail-on` and `--require-requests`.
 
-use serde_json::json;
-
 use crate::support::command::Dir;
+use crate::support::event::AuditEvent;
 
 /// An event at the end of a request, `second` after ten o'clock.
 fn event(number: usize, second: usize, user: &str, verb: &str, uri: &str, lived: usize) -> String {
-    let at = |second: usize| format!("2026-03-02T10:{:02}:{:02}.000000Z", second / 60, second % 60);
-    let event = json!({
-        "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata", "auditID": format!("id-{number}"),
-        "stage": "ResponseComplete", "requestURI": uri, "verb": verb, "userAgent": format!("{user}/1"),
-        "user": {"username": user}, "sourceIPs": ["10.0.0.1"], "responseStatus": {"code": 200},
-        "requestReceivedTimestamp": at(second), "stageTimestamp": at(second + lived),
-    });
-    format!("{event}\n")
+    let [received, micros] = [second, lived].map(|second| second as u64 * 1_000_000);
+    let (id, agent, begin) = (format!("id-{number}"), &*format!("{user}/1"), "2026-03-02T10:00:00Z");
+    AuditEvent::new(&id, verb, uri).by(user, agent).ip("10.0.0.1").since(begin).at(received, micros).line()
 }
 
 /// An informer that starts with a LIST from etcd and reads its second page; and a client that LISTs every minute.

@@ -6,6 +6,7 @@ use kubetoll::k8s::request_info::Method;
 use serde_json::Value;
 
 use crate::support::command::Dir;
+use crate::support::event::AuditEvent;
 
 const NEXT: &str = "continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6NzcsInN0YXJ0IjoiYS9iXHUwMDAwIn0";
 
@@ -241,16 +242,14 @@ fn advice_names_no_read_from_etcd_and_no_ignored_limit() {
 }
 
 fn event(user: &str, number: usize, verb: &str, uri: &str, code: u16) -> String {
-    let time = format!("2026-03-02T10:{:02}:{:02}", number / 60, number % 60);
-    let event = serde_json::json!({
-        "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata",
-        "auditID": format!("{user}-{verb}-{uri}-{number}"), "stage": "ResponseComplete", "requestURI": uri, "verb": verb,
-        "user": { "username": user }, "sourceIPs": ["10.0.0.1"],
-        "userAgent": "agent/v1.0.0 (linux/amd64) kubernetes/1a2b3c4",
-        "responseStatus": { "metadata": {}, "code": code },
-        "requestReceivedTimestamp": format!("{time}.000000Z"), "stageTimestamp": format!("{time}.002000Z"),
-    });
-    event.to_string() + "\n"
+    let received = number as u64 * 1_000_000;
+    AuditEvent::new(&format!("{user}-{verb}-{uri}-{number}"), verb, uri)
+        .by(user, "agent/v1.0.0 (linux/amd64) kubernetes/1a2b3c4")
+        .code(code)
+        .ip("10.0.0.1")
+        .since("2026-03-02T10:00:00Z")
+        .at(received, 2_000)
+        .line()
 }
 
 /// The findings of a rule on a log.

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::support::command::Dir;
+use crate::support::event::AuditEvent;
 
 /// Requests that a client repeats.
 #[derive(Debug, Clone)]
@@ -36,16 +37,10 @@ fn lines(all: &[Repeated]) -> Vec<String> {
     let mut lines = Vec::new();
     for Repeated { user, agent, verb, uri, status, every, times } in all {
         for second in (0..*times).map(|number| number * every) {
-            let stamp = |micros: u32| {
-                format!("2026-07-23T10:{:02}:{:02}.{micros:06}Z", second / 60 % 60, second % 60)
-            };
-            let event = json!({
-                "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata",
-                "auditID": format!("{}", lines.len()), "stage": "ResponseComplete", "requestURI": uri, "verb": verb,
-                "user": {"username": user}, "userAgent": agent, "responseStatus": {"code": status},
-                "requestReceivedTimestamp": stamp(1_000), "stageTimestamp": stamp(21_000),
-            });
-            lines.push(format!("{event}\n"));
+            let received = u64::from(second % 3_600) * 1_000_000 + 1_000;
+            let id = lines.len().to_string();
+            let event = AuditEvent::new(&id, verb, uri).by(user, agent).code(*status).at(received, 20_000);
+            lines.push(event.line());
         }
     }
     lines

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::command::Dir;
+use crate::support::event::AuditEvent;
 
 /// A request and its fields in the log line.
 struct Request<'a> {
@@ -21,15 +22,11 @@ fn request<'a>(user: &'a str, verb: &'a str, uri: &'a str) -> Request<'a> {
 fn log<'a>(requests: impl IntoIterator<Item = Request<'a>>) -> String {
     let line = |(number, request): (usize, Request<'_>)| {
         let Request { user, verb, uri, status, millis, annotations } = request;
-        let stamp = |millis: u64| {
-            format!("2026-07-23T10:{:02}:{:02}.{:03}Z", millis / 60_000, millis / 1_000 % 60, millis % 1_000)
-        };
-        let event = json!({
-            "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata", "auditID": number.to_string(),
-            "stage": "ResponseComplete", "requestURI": uri, "verb": verb, "user": {"username": user},
-            "userAgent": "agent/v1.0.0", "responseStatus": {"code": status}, "annotations": annotations,
-            "requestReceivedTimestamp": stamp(0), "stageTimestamp": stamp(millis),
-        });
+        let micros = millis * 1_000;
+        let id = number.to_string();
+        let mut event =
+            AuditEvent::new(&id, verb, uri).by(user, "agent/v1.0.0").code(status).at(0, micros).value();
+        event["annotations"] = annotations;
         format!("{event}\n")
     };
     requests.into_iter().enumerate().map(line).collect()

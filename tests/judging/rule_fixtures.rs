@@ -9,6 +9,8 @@ use std::process::Command;
 use kubetoll::rules::RuleSet;
 use serde_json::{Value, json};
 
+use crate::support::event::AuditEvent;
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/rules")
 }
@@ -312,14 +314,16 @@ fn an_inventory_gives_a_herds_sum_and_a_polls_severity() {
 fn message(rule: &str, events: &[(u64, &str, &str, &str, &str, Value)]) -> (String, Value) {
     let mut log = tempfile::Builder::new().suffix(".log").tempfile().expect("a file");
     for (number, (second, user, agent, verb, uri, annotations)) in events.iter().enumerate() {
-        let time =
-            |millis: u64| format!("2026-03-02T10:{:02}:{:02}.{millis:03}000Z", second / 60, second % 60);
-        let event = json!({
-            "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata", "auditID": number.to_string(),
-            "stage": "ResponseComplete", "requestURI": uri, "verb": verb, "user": {"username": user},
-            "sourceIPs": ["10.0.0.7"], "userAgent": agent, "responseStatus": {"metadata": {}, "code": 200},
-            "requestReceivedTimestamp": time(0), "stageTimestamp": time(20), "annotations": annotations,
-        });
+        let received = second * 1_000_000;
+        let begin = "2026-03-02T10:00:00Z";
+        let id = number.to_string();
+        let mut event = AuditEvent::new(&id, verb, uri)
+            .by(user, agent)
+            .ip("10.0.0.7")
+            .since(begin)
+            .at(received, 20_000)
+            .value();
+        event["annotations"] = annotations.clone();
         writeln!(log, "{event}").expect("it can be written");
     }
     let path = log.path().to_str().expect("UTF-8");

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use crate::support::command::Dir;
+use crate::support::event::AuditEvent;
 
 const INVENTORY: &str = "resource,objects,bytesPerObject\npods,100000,20000\nnodes,4000,5000\n";
 
@@ -31,7 +32,6 @@ struct Request<'a> {
 impl Request<'_> {
     fn line(&self) -> String {
         let Self { user, uri, second, status, number } = self;
-        let at = format!("2026-07-23T10:00:{second:02}.000000Z");
         let verb = if uri.contains("watch=") {
             "watch"
         } else if uri.contains("/p-") {
@@ -39,13 +39,11 @@ impl Request<'_> {
         } else {
             "list"
         };
-        let event = json!({
-            "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata", "auditID": number.to_string(),
-            "stage": "ResponseComplete", "requestURI": uri, "verb": verb,
-            "user": {"username": user, "extra": {"authentication.kubernetes.io/pod-name": [format!("pod-{number}")]}},
-            "userAgent": "agent/v1.0.0", "responseStatus": {"code": status},
-            "requestReceivedTimestamp": at, "stageTimestamp": at,
-        });
+        let received = u64::from(*second) * 1_000_000;
+        let id = number.to_string();
+        let mut event =
+            AuditEvent::new(&id, verb, uri).by(user, "agent/v1.0.0").code(*status).at(received, 0).value();
+        event["user"]["extra"] = json!({"authentication.kubernetes.io/pod-name": [format!("pod-{number}")]});
         format!("{event}\n")
     }
 }

@@ -5,16 +5,10 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use crate::support::command::Dir;
+use crate::support::event::AuditEvent;
 
 fn list(uri: &str) -> String {
-    let at = "2026-07-23T10:00:01.000000Z";
-    let event = json!({
-        "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata", "auditID": uri,
-        "stage": "ResponseComplete", "requestURI": uri, "verb": "list", "user": {"username": "a"},
-        "userAgent": "agent/v1.0.0", "responseStatus": {"code": 200},
-        "requestReceivedTimestamp": at, "stageTimestamp": at,
-    });
-    format!("{event}\n")
+    AuditEvent::new(&uri, "list", uri).by("a", "agent/v1.0.0").at(1_000_000, 0).line()
 }
 
 const ARGS: [&str; 3] = ["audit.log", "--kube-version", "1.36.2"];

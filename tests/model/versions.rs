@@ -5,18 +5,20 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use crate::support::command::Dir;
+use crate::support::event::AuditEvent;
 use proptest::prelude::*;
 
 /// An audit event.
 fn event(id: u32, user: &str, agent: &str, verb: &str, uri: &str, code: u16) -> String {
-    let line = json!({
-        "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata", "auditID": id.to_string(),
-        "stage": "ResponseComplete", "requestURI": uri, "verb": verb, "user": {"username": user},
-        "sourceIPs": ["10.0.0.7"], "userAgent": agent, "responseStatus": {"metadata": {}, "code": code},
-        "requestReceivedTimestamp": format!("2026-01-01T00:00:{:02}.000000Z", id % 60),
-        "stageTimestamp": format!("2026-01-01T00:00:{:02}.100000Z", id % 60),
-    });
-    format!("{line}\n")
+    let received = u64::from(id % 60) * 1_000_000;
+    let begin = "2026-01-01T00:00:00Z";
+    AuditEvent::new(&id, verb, uri)
+        .by(user, agent)
+        .code(code)
+        .ip("10.0.0.7")
+        .since(begin)
+        .at(received, 100_000)
+        .line()
 }
 
 /// Nodes that renew their leases, and a client that lists all pods.

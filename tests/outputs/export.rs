@@ -23,6 +23,8 @@ use polars::prelude::{DataFrame, DataType, ParquetReader, SerReader};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::support::event::AuditEvent;
+
 const HOSTILE_USER: &str = "=cmd|' /C calc'!A0";
 const HOSTILE_URI: &str = "/api/v1/secrets?=1,2;=HYPERLINK(\"http://x\")\n@SUM(A1)\u{1b}[31m";
 const NEXT_PAGE: &str =
@@ -30,13 +32,8 @@ const NEXT_PAGE: &str =
 
 /// An event: user, user agent, verb, URI, status, and duration in milliseconds.
 fn event(id: usize, user: &str, agent: &str, (verb, uri): (&str, &str), status: u16, millis: u64) -> Value {
-    json!({
-        "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata",
-        "auditID": format!("id-{id}"), "stage": "ResponseComplete", "requestURI": uri, "verb": verb,
-        "user": {"username": user}, "userAgent": agent, "responseStatus": {"code": status},
-        "requestReceivedTimestamp": "2026-07-23T10:00:00.000000Z",
-        "stageTimestamp": format!("2026-07-23T10:00:{:02}.{:03}000Z", millis / 1000, millis % 1000),
-    })
+    let micros = millis * 1_000;
+    AuditEvent::new(&format!("id-{id}"), verb, uri).by(user, agent).code(status).at(0, micros).value()
 }
 
 fn log() -> Vec<Value> {

@@ -9,6 +9,8 @@ use quick_xml::XmlVersion;
 use quick_xml::events::Event as Xml;
 use serde_json::{Value, json};
 
+use crate::support::event::AuditEvent;
+
 const RULE: &str = "
 id: MY001
 name: any-list
@@ -53,14 +55,9 @@ sources:
 
 /// An event as the apiserver writes it, a minute of them if `number` goes up to 60.
 fn event(number: u32, user: &str, agent: &str, uri: &str) -> String {
-    let at = |micros: u32| format!("2026-07-23T10:{:02}:{:02}.{micros:06}Z", number / 60, number % 60);
-    let event = json!({
-        "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata", "auditID": format!("{user}-{number}"),
-        "stage": "ResponseComplete", "requestURI": uri, "verb": "list", "user": {"username": user},
-        "sourceIPs": ["10.0.0.7"], "userAgent": agent, "responseStatus": {"metadata": {}, "code": 200},
-        "requestReceivedTimestamp": at(0), "stageTimestamp": at(750_000),
-    });
-    event.to_string() + "\n"
+    let received = u64::from(number) * 1_000_000;
+    let id = format!("{user}-{number}");
+    AuditEvent::new(&id, "list", uri).by(user, agent).ip("10.0.0.7").at(received, 750_000).line()
 }
 
 /// A log with an error, a warning, a finding that is held back, and one on the log itself.

@@ -6,6 +6,8 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::support::event::AuditEvent;
+
 /// A word in each secret of this test, plain or encoded in base64 and escapes.
 const SECRET: &str = "hunter2";
 /// A JWT whose parts contain the secret.
@@ -61,13 +63,9 @@ fn targets() -> Vec<String> {
 }
 
 fn event(id: usize, user: &str, agent: &str, uri: &str) -> Value {
-    json!({
-        "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata", "auditID": format!("id-{id}"),
-        "stage": "ResponseComplete", "verb": "list", "requestURI": uri, "user": {"username": user},
-        "sourceIPs": ["10.0.0.1"], "userAgent": agent, "responseStatus": {"code": 200},
-        "requestReceivedTimestamp": format!("2026-07-23T10:{:02}:{:02}.000000Z", id / 60 % 60, id % 60),
-        "stageTimestamp": format!("2026-07-23T10:{:02}:{:02}.900000Z", id / 60 % 60, id % 60),
-    })
+    let received = id as u64 % 3_600 * 1_000_000;
+    let id = format!("id-{id}");
+    AuditEvent::new(&id, "list", uri).by(user, agent).ip("10.0.0.1").at(received, 900_000).value()
 }
 
 /// Events that are hostile in each field that a client chooses.

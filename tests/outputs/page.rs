@@ -7,6 +7,8 @@ use std::process::{Command, Output};
 
 use proptest::prelude::*;
 
+use crate::support::event::AuditEvent;
+
 const TRAFFIC: &str = "fixtures/traffic";
 
 fn run(directory: &Path, args: &[&str], width: &str) -> Output {
@@ -54,18 +56,10 @@ struct Request<'a> {
 fn event(number: usize, request: &Request<'_>) -> String {
     let Request { user, agent, uri, second, millis } = request;
     let verb = if uri.contains("/nodes/") { "get" } else { "list" };
-    let at = |millis: u64| {
-        let (second, millis) = (second + millis / 1_000, millis % 1_000);
-        let (hour, minute, second) = (8 + second / 3_600, second / 60 % 60, second % 60);
-        format!("2026-09-01T{hour:02}:{minute:02}:{second:02}.{millis:03}000Z")
-    };
-    let event = serde_json::json!({
-        "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata", "auditID": format!("{number:036}"),
-        "stage": "ResponseComplete", "requestURI": uri, "verb": verb, "user": {"username": user},
-        "sourceIPs": ["10.0.0.7"], "userAgent": agent, "responseStatus": {"metadata": {}, "code": 200},
-        "requestReceivedTimestamp": at(0), "stageTimestamp": at(*millis),
-    });
-    format!("{event}\n")
+    let begin = "2026-09-01T08:00:00Z";
+    let (received, micros) = (second * 1_000_000, millis * 1_000);
+    let id = format!("{number:036}");
+    AuditEvent::new(&id, verb, uri).by(user, agent).ip("10.0.0.7").since(begin).at(received, micros).line()
 }
 
 /// Clients that each poll another resource from etcd. The first `errors` of them poll often.

@@ -3,19 +3,21 @@
 use serde_json::{Value, json};
 
 use crate::support::command::Dir;
+use crate::support::event::AuditEvent;
 
 /// The maximum number of shapes per user agent.
 const SHAPES: usize = kubetoll::ledger::MAX_SHAPES;
 
 fn event(stage: &str, number: usize, uri: &str, verb: &str, user: &str, code: Option<u16>) -> Value {
-    let mut event = json!({
-        "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata", "auditID": format!("id-{number}"),
-        "stage": stage, "requestURI": uri, "verb": verb, "user": {"username": user}, "userAgent": "agent/1",
-        "requestReceivedTimestamp": format!("2026-03-02T10:{:02}:00.000000Z", number % 60),
-        "stageTimestamp": format!("2026-03-02T10:{:02}:00.001000Z", number % 60),
-    });
-    if let Some(code) = code {
-        event["responseStatus"] = json!({"code": code});
+    let received = number as u64 % 60 * 60_000_000;
+    let begin = "2026-03-02T10:00:00Z";
+    let id = format!("id-{number}");
+    let mut event =
+        AuditEvent::new(&id, verb, uri).by(user, "agent/1").since(begin).at(received, 1_000).value();
+    event["stage"] = stage.into();
+    match code {
+        Some(code) => event["responseStatus"] = json!({"code": code}),
+        None => drop(event.as_object_mut().expect("an event").remove("responseStatus")),
     }
     event
 }

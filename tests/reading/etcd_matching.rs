@@ -5,6 +5,8 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::support::event::AuditEvent;
+
 /// A finding for each client and shape.
 const RULE: &str = r#"
 id: ACME001
@@ -22,15 +24,14 @@ fix:
 
 /// A LIST of a ServiceAccount in the namespace `a`, from one second to another.
 fn list(client: &str, path: &str, seconds: (u32, u32)) -> String {
-    let at = |second: u32| format!("2026-03-02T10:{:02}:{:02}.000000Z", second / 60, second % 60);
-    json!({
-        "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata",
-        "auditID": format!("{client}-{}", seconds.0), "stage": "ResponseComplete", "requestURI": path,
-        "verb": "list", "user": { "username": format!("system:serviceaccount:a:{client}") },
-        "sourceIPs": ["10.0.0.1"], "userAgent": "agent/v1", "responseStatus": { "code": 200 },
-        "requestReceivedTimestamp": at(seconds.0), "stageTimestamp": at(seconds.1),
-    })
-    .to_string()
+    let [received, ended] = [seconds.0, seconds.1].map(|second| u64::from(second) * 1_000_000);
+    AuditEvent::new(&format!("{client}-{}", seconds.0), "list", path)
+        .by(&format!("system:serviceaccount:a:{client}"), "agent/v1")
+        .ip("10.0.0.1")
+        .since("2026-03-02T10:00:00Z")
+        .at(received, ended - received)
+        .value()
+        .to_string()
 }
 
 /// A slow range read from one second to another; `more` are further fields of the request.

@@ -2,4 +2,5 @@
 
 pub mod cases;
 pub mod command;
+pub mod event;
 pub mod library;
