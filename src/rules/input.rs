@@ -3,8 +3,7 @@
 use std::cmp::Reverse;
 
 use super::group::{ClientTotals, is_write};
-use super::value::Kind::{Bool, Double, Int, Text};
-use super::value::{Variable, VariableValue};
+use super::value::{Variable, VariableValue, variables};
 use crate::apiserver::{ServedFrom, Target};
 use crate::decode::SkipReason;
 use crate::judged::{ClientSummary, JudgedClients, ShapeKey};
@@ -159,150 +158,58 @@ impl InputFacts {
     }
 }
 
-pub(crate) const INPUT: &[Variable<InputGetter>] = &[
-    Variable {
-        name: "events",
-        kind: Int,
-        doc: "Audit events.",
-        get: |input| VariableValue::count(input.events),
-    },
-    Variable {
-        name: "requests",
-        kind: Int,
-        doc: "Requests.",
-        get: |input| VariableValue::count(input.requests),
-    },
-    Variable {
-        name: "minutes",
-        kind: Int,
-        doc: "Minutes from the first event to the last one.",
-        get: |input| VariableValue::count(input.minutes),
-    },
-    Variable {
-        name: "receivedOnly",
-        kind: Bool,
-        doc: "The log has only RequestReceived events: no status and no duration is known.",
-        get: |input| VariableValue::Bool(input.received_only),
-    },
-    Variable {
-        name: "withoutUri",
-        kind: Int,
-        doc: "Requests without a recorded target: resourceVersion, limit and continue are unknown.",
-        get: |input| VariableValue::count(input.without_uri),
-    },
-    Variable {
-        name: "reads",
-        kind: Int,
-        doc: "GETs, LISTs and watches of resources.",
-        get: |input| VariableValue::count(input.reads),
-    },
-    Variable { name: "lists", kind: Int, doc: "LISTs.", get: |input| VariableValue::count(input.lists) },
-    Variable {
-        name: "writes",
-        kind: Int,
-        doc: "Creates, updates, patches and deletes.",
-        get: |input| VariableValue::count(input.writes),
-    },
-    Variable {
-        name: "etcdWritesPerMinute",
-        kind: Double,
-        doc: "Writes to etcd per minute, over the minutes with at least one. Leases, events, dry runs, and refused requests do not count.",
-        get: |input| VariableValue::Double(input.etcd_writes.per_minute),
-    },
-    Variable {
-        name: "peakEtcdWritesPerMinute",
-        kind: Double,
-        doc: "Writes to etcd in the busiest minute; counts the same writes as `input.etcdWritesPerMinute`. In a log of more than 1,536 minutes, the mean of a wider window.",
-        get: |input| VariableValue::Double(input.etcd_writes.peak_per_minute),
-    },
-    Variable {
-        name: "etcdWriteMinutes",
-        kind: Int,
-        doc: "Minutes with at least one write that `input.etcdWritesPerMinute` counts.",
-        get: |input| VariableValue::count(input.etcd_writes.minutes),
-    },
-    Variable {
-        name: "topWriterPercent",
-        kind: Int,
-        doc: "The busiest writer's share of the writes that `input.etcdWritesPerMinute` counts, in percent.",
-        get: |input| VariableValue::count(input.etcd_writes.top_percent),
-    },
-    Variable {
-        name: "topWriters",
-        kind: Text,
-        doc: "The three clients that send the most of these writes, each with its share in percent.",
-        get: |input| VariableValue::Text(input.etcd_writes.top.as_str().into()),
-    },
-    Variable {
-        name: "nodes",
-        kind: Int,
-        doc: "Nodes of the cluster: those in the inventory, or the highest number of nodes of one client.",
-        get: |input| VariableValue::count(input.nodes),
-    },
-    Variable {
-        name: "withoutReads",
-        kind: Bool,
-        doc: "At least one source is a log that never contains reads (Azure's kube-audit-admin).",
-        get: |input| VariableValue::Bool(input.without_reads),
-    },
-    Variable {
-        name: "cut",
-        kind: Int,
-        doc: "Records that were truncated in transit or are too long, and events that the server truncated.",
-        get: |input| VariableValue::count(input.cut),
-    },
-    Variable {
-        name: "skipped",
-        kind: Int,
-        doc: "Records that could not be parsed, without blank ones.",
-        get: |input| VariableValue::count(input.skipped),
-    },
-    Variable {
-        name: "damaged",
-        kind: Int,
-        doc: "Compressed streams that could not be read completely.",
-        get: |input| VariableValue::count(input.damaged),
-    },
-    Variable {
-        name: "longestGapMinutes",
-        kind: Int,
-        doc: "The longest time without any event, in minutes.",
-        get: |input| VariableValue::count(input.longest_gap),
-    },
-    Variable {
-        name: "filtered",
-        kind: Int,
-        doc: "Audit events that a filter removed.",
-        get: |input| VariableValue::count(input.filtered),
-    },
-    Variable {
-        name: "accessOnly",
-        kind: Bool,
-        doc: "All events are access lines of the apiserver's own log, which name no user.",
-        get: |input| VariableValue::Bool(input.access_only),
-    },
-    Variable {
-        name: "mixedServers",
-        kind: Bool,
-        doc: "A file has requests to servers of different versions at the same time.",
-        get: |input| VariableValue::Bool(input.version.is_mixed),
-    },
-    Variable {
-        name: "possibleVersions",
-        kind: Text,
-        doc: "The server versions that fit the log: `1.30 to 1.33`.",
-        get: |input| VariableValue::Text(input.version.possible.to_string().into()),
-    },
-    Variable {
-        name: "totalsByVersion",
-        kind: Text,
-        doc: "The totals for each range of these versions: `1.30: 1,595 LISTs from etcd; 1.31 to 1.33: 125`. Empty if all ranges have the same totals.",
-        get: |input| VariableValue::Text(input.version.totals.join("; ").into()),
-    },
-    Variable {
-        name: "etcdListsApart",
-        kind: Int,
-        doc: "The difference in LISTs from etcd between the version with the most and the version with the fewest.",
-        get: |input| VariableValue::count(input.version.etcd_lists_apart),
-    },
-];
+pub(crate) const INPUT: &[Variable<InputGetter>] = variables! { |input|
+    /// Audit events.
+    events: Int = input.events;
+    /// Requests.
+    requests: Int = input.requests;
+    /// Minutes from the first event to the last one.
+    minutes: Int = input.minutes;
+    /// The log has only RequestReceived events: no status and no duration is known.
+    receivedOnly: Bool = input.received_only;
+    /// Requests without a recorded target: resourceVersion, limit and continue are unknown.
+    withoutUri: Int = input.without_uri;
+    /// GETs, LISTs and watches of resources.
+    reads: Int = input.reads;
+    /// LISTs.
+    lists: Int = input.lists;
+    /// Creates, updates, patches and deletes.
+    writes: Int = input.writes;
+    /// Writes to etcd per minute, over the minutes with at least one. Leases, events, dry runs, and refused requests do
+    /// not count.
+    etcdWritesPerMinute: Double = input.etcd_writes.per_minute;
+    /// Writes to etcd in the busiest minute; counts the same writes as `input.etcdWritesPerMinute`. In a log of more
+    /// than 1,536 minutes, the mean of a wider window.
+    peakEtcdWritesPerMinute: Double = input.etcd_writes.peak_per_minute;
+    /// Minutes with at least one write that `input.etcdWritesPerMinute` counts.
+    etcdWriteMinutes: Int = input.etcd_writes.minutes;
+    /// The busiest writer's share of the writes that `input.etcdWritesPerMinute` counts, in percent.
+    topWriterPercent: Int = input.etcd_writes.top_percent;
+    /// The three clients that send the most of these writes, each with its share in percent.
+    topWriters: Text = input.etcd_writes.top.as_str();
+    /// Nodes of the cluster: those in the inventory, or the highest number of nodes of one client.
+    nodes: Int = input.nodes;
+    /// At least one source is a log that never contains reads (Azure's kube-audit-admin).
+    withoutReads: Bool = input.without_reads;
+    /// Records that were truncated in transit or are too long, and events that the server truncated.
+    cut: Int = input.cut;
+    /// Records that could not be parsed, without blank ones.
+    skipped: Int = input.skipped;
+    /// Compressed streams that could not be read completely.
+    damaged: Int = input.damaged;
+    /// The longest time without any event, in minutes.
+    longestGapMinutes: Int = input.longest_gap;
+    /// Audit events that a filter removed.
+    filtered: Int = input.filtered;
+    /// All events are access lines of the apiserver's own log, which name no user.
+    accessOnly: Bool = input.access_only;
+    /// A file has requests to servers of different versions at the same time.
+    mixedServers: Bool = input.version.is_mixed;
+    /// The server versions that fit the log: `1.30 to 1.33`.
+    possibleVersions: Text = input.version.possible.to_string();
+    /// The totals for each range of these versions: `1.30: 1,595 LISTs from etcd; 1.31 to 1.33: 125`. Empty if all
+    /// ranges have the same totals.
+    totalsByVersion: Text = input.version.totals.join("; ");
+    /// The difference in LISTs from etcd between the version with the most and the version with the fewest.
+    etcdListsApart: Int = input.version.etcd_lists_apart;
+};

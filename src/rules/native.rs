@@ -238,7 +238,7 @@ impl NativeExpr {
             }),
             Self::Double(part) => Some(CelNumber::Double(part.number(find)?.double())),
             Self::Size(part) => match part.value(find)? {
-                VariableValue::Texts(list) => CelNumber::from_value(&VariableValue::count(list.len() as u64)),
+                VariableValue::Texts(list) => CelNumber::from_value(&(list.len() as u64).into()),
                 _ => None,
             },
             _ => None,

@@ -71,11 +71,6 @@ impl VariableValue<'_> {
         }
     }
 
-    #[must_use]
-    pub(crate) fn count(number: u64) -> Self {
-        Self::Int(i64::try_from(number).unwrap_or(i64::MAX))
-    }
-
     /// Converts the value for CEL.
     #[must_use]
     pub(crate) fn to_cel(&self) -> cel::Value {
@@ -91,23 +86,22 @@ impl VariableValue<'_> {
         }
     }
 
-    /// Converts the value to JSON. Whole doubles become integers.
     #[must_use]
     pub fn to_json(&self) -> serde_json::Value {
-        match self {
-            Self::Bool(value) => (*value).into(),
-            Self::Int(value) => (*value).into(),
-            #[allow(clippy::cast_possible_truncation, reason = "it is whole and far from the ends")]
-            Self::Double(value) if value.fract() == 0.0 && value.abs() < 1e15 => (*value as i64).into(),
-            Self::Double(value) => (*value).into(),
-            Self::Text(value) => value.as_ref().into(),
-            Self::Texts(values) => values.iter().map(AsRef::as_ref).collect::<Vec<&str>>().into(),
-        }
+        self.converted()
     }
 
-    /// Converts the value for templates. Whole doubles become integers.
+    /// Converts the value for templates.
     #[must_use]
     pub(crate) fn to_template(&self) -> minijinja::Value {
+        self.converted()
+    }
+
+    /// Converts the value. Whole doubles become integers.
+    fn converted<T>(&self) -> T
+    where
+        T: From<bool> + From<i64> + From<f64> + for<'t> From<&'t str> + for<'t> FromIterator<&'t str>,
+    {
         match self {
             Self::Bool(value) => (*value).into(),
             Self::Int(value) => (*value).into(),
@@ -115,9 +109,7 @@ impl VariableValue<'_> {
             Self::Double(value) if value.fract() == 0.0 && value.abs() < 1e15 => (*value as i64).into(),
             Self::Double(value) => (*value).into(),
             Self::Text(value) => value.as_ref().into(),
-            Self::Texts(values) => {
-                values.iter().map(|value| minijinja::Value::from(value.as_ref())).collect()
-            }
+            Self::Texts(values) => values.iter().map(AsRef::as_ref).collect(),
         }
     }
 
@@ -149,6 +141,26 @@ impl VariableValue<'_> {
     }
 }
 
+macro_rules! from {
+    ($($from:ty: |$value:ident| $into:expr;)*) => {
+        $(impl<'a> From<$from> for VariableValue<'a> {
+            fn from($value: $from) -> Self {
+                $into
+            }
+        })*
+    };
+}
+
+from! {
+    bool: |value| Self::Bool(value);
+    i64: |value| Self::Int(value);
+    u64: |value| Self::Int(i64::try_from(value).unwrap_or(i64::MAX));
+    f64: |value| Self::Double(value);
+    &'a str: |value| Self::Text(value.into());
+    String: |value| Self::Text(value.into());
+    Vec<Cow<'a, str>>: |value| Self::Texts(value);
+}
+
 /// Doubles are compared by their bits. They come from deterministic sums, so equal values have equal bits.
 impl Eq for VariableValue<'_> {}
 
@@ -174,3 +186,17 @@ pub struct Variable<Get> {
     pub(crate) doc: &'static str,
     pub get: Get,
 }
+
+/// Makes a list of variables. A row has the description of a variable, its name, its type, and its value for the
+/// facts in `|…|`.
+macro_rules! variables {
+    (|$facts:ident| $($(#[doc = $doc:literal])+ $name:ident: $kind:ident = $value:expr;)+) => {
+        &[$($crate::rules::value::Variable {
+            name: stringify!($name),
+            kind: $crate::rules::value::Kind::$kind,
+            doc: concat!($($doc),+).trim_ascii_start(),
+            get: |$facts| $crate::rules::value::VariableValue::from($value),
+        }),+]
+    };
+}
+pub(super) use variables;

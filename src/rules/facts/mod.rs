@@ -6,10 +6,9 @@ mod server;
 
 pub use server::SERVER;
 
-use super::value::Kind::{Bool, Int, Text, Texts};
-use super::value::{Variable, VariableValue};
+use super::value::{Variable, VariableValue, variables};
 use crate::apiserver::options::{
-    Limit, Narrows, Page, PageSize, ResourceVersion, ResourceVersionMatch, Selector, Single,
+    Limit, Narrows, Options, Page, PageSize, ResourceVersion, ResourceVersionMatch, Selector, Single,
 };
 use crate::apiserver::{RequestShape, Server, Target, resources};
 use crate::cost::Cost;
@@ -46,10 +45,6 @@ pub struct RowFacts<'a> {
 /// A function that returns the value of a variable for a row.
 pub(crate) type RowGetter = for<'r, 'a> fn(&'r RowFacts<'a>) -> VariableValue<'r>;
 
-fn text(text: &str) -> VariableValue<'_> {
-    VariableValue::Text(text.into())
-}
-
 impl<'a> RowFacts<'a> {
     #[must_use]
     pub fn new(
@@ -79,6 +74,11 @@ impl RowFacts<'_> {
         self.shape_summary.request_shape.as_deref()
     }
 
+    /// The request's options; the default for requests beyond the limit of shapes.
+    fn options(&self) -> Options {
+        self.request().map(|request| request.options).unwrap_or_default()
+    }
+
     fn server(&self) -> Server {
         Server { version: self.key.kube_version, ..self.judged.server.clone() }
     }
@@ -97,7 +97,7 @@ impl RowFacts<'_> {
 
     /// Whether the request selects the pods of one node.
     pub(super) fn selects_node(&self) -> bool {
-        self.request().is_some_and(|request| request.options.narrows == Narrows::ToNode)
+        self.options().narrows == Narrows::ToNode
     }
 
     fn is_across_namespaces(&self) -> bool {
@@ -116,309 +116,137 @@ impl RowFacts<'_> {
 }
 
 /// `client.*`. Each value depends only on the client and the product.
-pub const CLIENT: &[Variable<RowGetter>] = &[
-    Variable {
-        name: "identity",
-        kind: Text,
-        doc: "The user name that the requests act as; `system:node:*` for all nodes.",
-        get: |row| VariableValue::Text(row.client.identity().into()),
-    },
-    Variable {
-        name: "kind",
-        kind: Text,
-        doc: "`service-account`, `node`, `control-plane`, `user`, `anonymous` or `user-agent` (access lines name no user).",
-        get: |row| text(row.client.kind()),
-    },
-    Variable {
-        name: "component",
-        kind: Text,
-        doc: "`control-plane` for kube-proxy and components of the control plane, `kubelet`, or empty. The user name decides. For access lines without a user, the user agent decides, which a client can choose.",
-        get: |row| text(row.component()),
-    },
-    Variable {
-        name: "serviceAccount",
-        kind: Text,
-        doc: "`namespace/name`, or empty.",
-        get: |row| {
-            let name = row.client.service_account();
-            VariableValue::Text(
-                name.map_or(String::new(), |(namespace, name)| format!("{namespace}/{name}")).into(),
-            )
-        },
-    },
-    Variable {
-        name: "impersonatedBy",
-        kind: Text,
-        doc: "The user that impersonates, for requests that impersonate another user; else empty.",
-        get: |row| text(row.client.impersonated_by().unwrap_or_default()),
-    },
-    Variable {
-        name: "product",
-        kind: Text,
-        doc: "The product of the user agent: `kubectl`, `Go-http-client`, `(no user agent)`, `(unnamed)`.",
-        get: |row| text(row.product),
-    },
-    Variable {
-        name: "library",
-        kind: Text,
-        doc: "The library, as far as the user agent shows it: `client-go`, `controller-runtime`, `kubectl`, `kubelet`, `control-plane`, `helm`, `argo-cd`, `flux`, `terraform`, `java`, `python`, `javascript`, `kube-rs`, `dotnet`, `go-http`, `curl`, `browser` or `unknown`.",
-        get: |row| text(row.client.library(row.product).as_str()),
-    },
-    Variable {
-        name: "job",
-        kind: Bool,
-        doc: "The client runs once and ends. Examples are `kubectl`, `helm`, `terraform`, and the backup tools and jobs in docs/products.md. Pods with names of a CronJob count too, and so do instances that start one after another and end after a bounded time. A WATCH does not help such a client.",
-        get: |row| VariableValue::Bool(row.client.job(row.product) >= Job::Likely),
-    },
-    Variable {
-        name: "viewer",
-        kind: Bool,
-        doc: "The client shows objects to people: a dashboard, K9s, Lens, a browser. Its users cannot change its code.",
-        get: |row| VariableValue::Bool(is_viewer(row)),
-    },
-    Variable {
-        name: "anonymous",
-        kind: Bool,
-        doc: "The user agent is absent, or is the default of a library: `Go-http-client`, `okhttp`, `manager`, `python-requests` …",
-        get: |row| VariableValue::Bool(is_default_name(row.product)),
-    },
-    Variable {
-        name: "products",
-        kind: Int,
-        doc: "Distinct user agent products of this identity.",
-        get: |row| VariableValue::count(row.client.agents.len() as u64),
-    },
-    Variable {
-        name: "workloads",
-        kind: Int,
-        doc: "Distinct workloads of this identity: names of pods without their generated suffixes.",
-        get: |row| VariableValue::count(row.client.workloads.count().0),
-    },
-    Variable {
-        name: "pods",
-        kind: Int,
-        doc: "Distinct pods that tokens of this identity are bound to.",
-        get: |row| VariableValue::count(row.client.pods.count().0),
-    },
-    Variable {
-        name: "nodes",
-        kind: Int,
-        doc: "Distinct nodes that the client ran on. For kubelets, the nodes themselves.",
-        get: |row| VariableValue::count(row.client.nodes.count().0),
-    },
-    Variable {
-        name: "namespaces",
-        kind: Int,
-        doc: "Distinct namespaces that the client's requests name. Requests for Leases do not count. In a ServiceAccount's own namespace, GETs do not count either, nor requests for ConfigMaps, Secrets, Events, Endpoints and EndpointSlices. Such requests do not show where the client works.",
-        get: |row| VariableValue::count(row.client.namespaces.count().0),
-    },
-];
+pub const CLIENT: &[Variable<RowGetter>] = variables! { |row|
+    /// The user name that the requests act as; `system:node:*` for all nodes.
+    identity: Text = row.client.identity();
+    /// `service-account`, `node`, `control-plane`, `user`, `anonymous` or `user-agent` (access lines name no user).
+    kind: Text = row.client.kind();
+    /// `control-plane` for kube-proxy and components of the control plane, `kubelet`, or empty. The user name decides.
+    /// For access lines without a user, the user agent decides, which a client can choose.
+    component: Text = row.component();
+    /// `namespace/name`, or empty.
+    serviceAccount: Text = match row.client.service_account() {
+        Some((namespace, name)) => format!("{namespace}/{name}"),
+        None => String::new(),
+    };
+    /// The user that impersonates, for requests that impersonate another user; else empty.
+    impersonatedBy: Text = row.client.impersonated_by().unwrap_or_default();
+    /// The product of the user agent: `kubectl`, `Go-http-client`, `(no user agent)`, `(unnamed)`.
+    product: Text = row.product;
+    /// The library, as far as the user agent shows it: `client-go`, `controller-runtime`, `kubectl`, `kubelet`,
+    /// `control-plane`, `helm`, `argo-cd`, `flux`, `terraform`, `java`, `python`, `javascript`, `kube-rs`, `dotnet`,
+    /// `go-http`, `curl`, `browser` or `unknown`.
+    library: Text = row.client.library(row.product).as_str();
+    /// The client runs once and ends. Examples are `kubectl`, `helm`, `terraform`, and the backup tools and jobs in
+    /// docs/products.md. Pods with names of a CronJob count too, and so do instances that start one after another and
+    /// end after a bounded time. A WATCH does not help such a client.
+    job: Bool = row.client.job(row.product) >= Job::Likely;
+    /// The client shows objects to people: a dashboard, K9s, Lens, a browser. Its users cannot change its code.
+    viewer: Bool = is_viewer(row);
+    /// The user agent is absent, or is the default of a library: `Go-http-client`, `okhttp`, `manager`,
+    /// `python-requests` …
+    anonymous: Bool = is_default_name(row.product);
+    /// Distinct user agent products of this identity.
+    products: Int = row.client.agents.len() as u64;
+    /// Distinct workloads of this identity: names of pods without their generated suffixes.
+    workloads: Int = row.client.workloads.count().0;
+    /// Distinct pods that tokens of this identity are bound to.
+    pods: Int = row.client.pods.count().0;
+    /// Distinct nodes that the client ran on. For kubelets, the nodes themselves.
+    nodes: Int = row.client.nodes.count().0;
+    /// Distinct namespaces that the client's requests name. Requests for Leases do not count. In a ServiceAccount's own
+    /// namespace, GETs do not count either, nor requests for ConfigMaps, Secrets, Events, Endpoints and EndpointSlices.
+    /// Such requests do not show where the client works.
+    namespaces: Int = row.client.namespaces.count().0;
+};
 
 /// `request.*`. Each value depends only on the request shape and its verdict; `matching` relies on this.
-pub const REQUEST: &[Variable<RowGetter>] = &[
-    Variable {
-        name: "verb",
-        kind: Text,
-        doc: "`get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`, `connect`, `proxy` or `other`.",
-        get: |row| text(row.key.verb.map_or("other", Verb::as_str)),
-    },
-    Variable {
-        name: "resource",
-        kind: Text,
-        doc: "`pods`, `deployments.apps`, or the class of another path: `(discovery)`, `(openapi)`, `(health)`, \
-              `(metrics)`, `(version)`, `(profile)`, `(other path)`.",
-        get: |row| text(row.key.resource.as_deref().unwrap_or_default()),
-    },
-    Variable {
-        name: "subresource",
-        kind: Text,
-        doc: "`status`, `scale`, `eviction`, `token`, `log` …, or empty.",
-        get: |row| text(row.key.subresource.as_deref().unwrap_or_default()),
-    },
-    Variable {
-        name: "scope",
-        kind: Text,
-        doc: "How much the path names: `cluster`, `namespace` or `object`; empty for paths that are not resources.",
-        get: |row| text(row.key.scope.map_or("", Scope::as_str)),
-    },
-    Variable {
-        name: "allNamespaces",
-        kind: Bool,
-        doc: "The request is for a collection of a namespaced resource, across all namespaces. kubetoll knows that a custom resource is namespaced if the log has a request for it in a namespace.",
-        get: |row| VariableValue::Bool(row.is_across_namespaces()),
-    },
-    Variable {
-        name: "parameters",
-        kind: Text,
-        doc: "The list options, with their values in classes, such as `limit=500&resourceVersion=0`.",
-        get: |row| text(&row.key.parameters),
-    },
-    Variable {
-        name: "servedFrom",
-        kind: Text,
-        doc: "`watch-cache`, `watch-cache-after-revision-check`, `etcd`, `depends`, `write`, `no-storage`, \
-              `aggregated`, `rejected` or `not-observable`.",
-        get: |row| text(row.key.served_from.as_str()),
-    },
-    Variable {
-        name: "fromEtcd",
-        kind: Bool,
-        doc: "The server reads the request from etcd. With `depends`, it does so in most cases.",
-        get: |row| VariableValue::Bool(row.key.is_from_etcd()),
-    },
-    Variable {
-        name: "limit",
-        kind: Text,
-        doc: "The effect of the limit: `absent`, `honored` or `ignored`.",
-        get: |row| text(row.key.limit.as_str()),
-    },
-    Variable {
-        name: "pageSize",
-        kind: Int,
-        doc: "The requested limit. A size that few clients use is rounded up to the next usual size. 0 without a limit.",
-        get: |row| {
-            VariableValue::Int(match row.request().map(|request| request.options.limit) {
-                Some(Limit::Page(PageSize::Exactly(size) | PageSize::UpTo(size))) => i64::from(size),
-                Some(Limit::Page(PageSize::More)) => 100_000,
-                _ => 0,
-            })
-        },
-    },
-    Variable {
-        name: "resourceVersion",
-        kind: Text,
-        doc: "`unset`, `0`, `number` or `invalid`.",
-        get: |row| {
-            text(
-                match row.request().map_or(ResourceVersion::Unset, |request| request.options.resource_version)
-                {
-                    ResourceVersion::Unset => "unset",
-                    ResourceVersion::Zero | ResourceVersion::ZeroAlias => "0",
-                    ResourceVersion::Number => "number",
-                    ResourceVersion::Garbage => "invalid",
-                },
-            )
-        },
-    },
-    Variable {
-        name: "resourceVersionMatch",
-        kind: Text,
-        doc: "`NotOlderThan`, `Exact`, `invalid`, or empty.",
-        get: |row| {
-            let wanted = row
-                .request()
-                .map_or(ResourceVersionMatch::Unset, |request| request.options.resource_version_match);
-            text(match wanted {
-                ResourceVersionMatch::Unset => "",
-                ResourceVersionMatch::NotOlderThan => "NotOlderThan",
-                ResourceVersionMatch::Exact => "Exact",
-                ResourceVersionMatch::Unknown => "invalid",
-            })
-        },
-    },
-    Variable {
-        name: "page",
-        kind: Text,
-        doc: "The continue token: `first` (none), `continue`, `inconsistent` (continues at the newest revision after the first page's revision had expired) or `invalid`.",
-        get: |row| {
-            text(match row.request().map_or(Page::First, |request| request.options.page) {
-                Page::First => "first",
-                Page::AtRevision => "continue",
-                Page::Inconsistent => "inconsistent",
-                Page::Invalid => "invalid",
-            })
-        },
-    },
-    Variable {
-        name: "labelSelector",
-        kind: Bool,
-        doc: "The request has a label selector.",
-        get: |row| {
-            VariableValue::Bool(
-                row.request().is_some_and(|request| request.options.label_selector != Selector::Everything),
-            )
-        },
-    },
-    Variable {
-        name: "fieldSelector",
-        kind: Text,
-        doc: "`metadata.name` (alone or with other fields), `other`, `invalid`, or empty.",
-        get: |row| {
-            let Some(options) = row.request().map(|request| request.options) else { return text("") };
-            text(match options.field_selector {
-                Selector::Everything => "",
-                Selector::Invalid => "invalid",
-                Selector::Some if options.selects_name => "metadata.name",
-                Selector::Some => "other",
-            })
-        },
-    },
-    Variable {
-        name: "selectsNode",
-        kind: Bool,
-        doc: "The request is for the pods of one node (`spec.nodeName` in the field selector). The watch cache has an index for this, and etcd has none.",
-        get: |row| VariableValue::Bool(row.selects_node()),
-    },
-    Variable {
-        name: "readsOneKey",
-        kind: Bool,
-        doc: "The field selector narrows the read to one object's key; the server does this within a namespace.",
-        get: |row| {
-            VariableValue::Bool(row.request().is_some_and(|request| match request.options.single {
-                Single::No => false,
-                Single::Key => true,
-                Single::KeyIfClusterScoped => !row.is_across_namespaces(),
-                Single::KeyBySelectedNamespace => row.key.kube_version.at_least(27, 0),
-            }))
-        },
-    },
-    Variable {
-        name: "sendInitialEvents",
-        kind: Bool,
-        doc: "The request has `sendInitialEvents=true`.",
-        get: |row| {
-            VariableValue::Bool(
-                row.request().is_some_and(|request| request.options.send_initial_events == Some(true)),
-            )
-        },
-    },
-    Variable {
-        name: "dryRun",
-        kind: Bool,
-        doc: "The request is a write with `dryRun=All`: the server checks it but does not store it.",
-        get: |row| VariableValue::Bool(row.request().is_some_and(|request| request.options.dry_run)),
-    },
-    Variable {
-        name: "misspelled",
-        kind: Texts,
-        doc: "The list options that the client probably meant, if it misspelled parameters. The server ignores misspelled parameters.",
-        get: |row| VariableValue::Texts(row.key.misspelled.iter().map(|key| key.as_str().into()).collect()),
-    },
-    Variable {
-        name: "rejected",
-        kind: Int,
-        doc: "The status with which the server rejects the request because of its parameters or path, or 0.",
-        get: |row| VariableValue::Int(i64::from(row.key.rejected.unwrap_or(0))),
-    },
-    Variable {
-        name: "reason",
-        kind: Text,
-        doc: "The verdict's code, such as `list-any-ignores-limit` (docs/classify.md).",
-        get: |row| text(row.key.reason),
-    },
-    Variable {
-        name: "certainty",
-        kind: Text,
-        doc: "What the verdict depends on: `certain` (nothing else), `by-version` or `by-config`.",
-        get: |row| text(row.shape_summary.certainty().as_str()),
-    },
-    Variable {
-        name: "longRunning",
-        kind: Bool,
-        doc: "The request is a watch, a log, or a connection. Its duration is a lifetime, not a cost.",
-        get: |row| VariableValue::Bool(row.shape_summary.long_running),
-    },
-];
+pub const REQUEST: &[Variable<RowGetter>] = variables! { |row|
+    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`, `connect`, `proxy` or
+    /// `other`.
+    verb: Text = row.key.verb.map_or("other", Verb::as_str);
+    /// `pods`, `deployments.apps`, or the class of another path: `(discovery)`, `(openapi)`, `(health)`, `(metrics)`,
+    /// `(version)`, `(profile)`, `(other path)`.
+    resource: Text = row.key.resource.as_deref().unwrap_or_default();
+    /// `status`, `scale`, `eviction`, `token`, `log` …, or empty.
+    subresource: Text = row.key.subresource.as_deref().unwrap_or_default();
+    /// How much the path names: `cluster`, `namespace` or `object`; empty for paths that are not resources.
+    scope: Text = row.key.scope.map_or("", Scope::as_str);
+    /// The request is for a collection of a namespaced resource, across all namespaces. kubetoll knows that a custom
+    /// resource is namespaced if the log has a request for it in a namespace.
+    allNamespaces: Bool = row.is_across_namespaces();
+    /// The list options, with their values in classes, such as `limit=500&resourceVersion=0`.
+    parameters: Text = &*row.key.parameters;
+    /// `watch-cache`, `watch-cache-after-revision-check`, `etcd`, `depends`, `write`, `no-storage`, `aggregated`,
+    /// `rejected` or `not-observable`.
+    servedFrom: Text = row.key.served_from.as_str();
+    /// The server reads the request from etcd. With `depends`, it does so in most cases.
+    fromEtcd: Bool = row.key.is_from_etcd();
+    /// The effect of the limit: `absent`, `honored` or `ignored`.
+    limit: Text = row.key.limit.as_str();
+    /// The requested limit. A size that few clients use is rounded up to the next usual size. 0 without a limit.
+    pageSize: Int = match row.options().limit {
+        Limit::Page(PageSize::Exactly(size) | PageSize::UpTo(size)) => i64::from(size),
+        Limit::Page(PageSize::More) => 100_000,
+        _ => 0,
+    };
+    /// `unset`, `0`, `number` or `invalid`.
+    resourceVersion: Text = match row.options().resource_version {
+        ResourceVersion::Unset => "unset",
+        ResourceVersion::Zero | ResourceVersion::ZeroAlias => "0",
+        ResourceVersion::Number => "number",
+        ResourceVersion::Garbage => "invalid",
+    };
+    /// `NotOlderThan`, `Exact`, `invalid`, or empty.
+    resourceVersionMatch: Text = match row.options().resource_version_match {
+        ResourceVersionMatch::Unset => "",
+        ResourceVersionMatch::NotOlderThan => "NotOlderThan",
+        ResourceVersionMatch::Exact => "Exact",
+        ResourceVersionMatch::Unknown => "invalid",
+    };
+    /// The continue token: `first` (none), `continue`, `inconsistent` (continues at the newest revision after the first
+    /// page's revision had expired) or `invalid`.
+    page: Text = match row.options().page {
+        Page::First => "first",
+        Page::AtRevision => "continue",
+        Page::Inconsistent => "inconsistent",
+        Page::Invalid => "invalid",
+    };
+    /// The request has a label selector.
+    labelSelector: Bool = row.options().label_selector != Selector::Everything;
+    /// `metadata.name` (alone or with other fields), `other`, `invalid`, or empty.
+    fieldSelector: Text = match row.options().field_selector {
+        Selector::Everything => "",
+        Selector::Invalid => "invalid",
+        Selector::Some if row.options().selects_name => "metadata.name",
+        Selector::Some => "other",
+    };
+    /// The request is for the pods of one node (`spec.nodeName` in the field selector). The watch cache has an index
+    /// for this, and etcd has none.
+    selectsNode: Bool = row.selects_node();
+    /// The field selector narrows the read to one object's key; the server does this within a namespace.
+    readsOneKey: Bool = match row.options().single {
+        Single::No => false,
+        Single::Key => true,
+        Single::KeyIfClusterScoped => !row.is_across_namespaces(),
+        Single::KeyBySelectedNamespace => row.key.kube_version.at_least(27, 0),
+    };
+    /// The request has `sendInitialEvents=true`.
+    sendInitialEvents: Bool = row.options().send_initial_events == Some(true);
+    /// The request is a write with `dryRun=All`: the server checks it but does not store it.
+    dryRun: Bool = row.options().dry_run;
+    /// The list options that the client probably meant, if it misspelled parameters. The server ignores misspelled
+    /// parameters.
+    misspelled: Texts = row.key.misspelled.iter().map(|key| key.as_str().into()).collect::<Vec<_>>();
+    /// The status with which the server rejects the request because of its parameters or path, or 0.
+    rejected: Int = i64::from(row.key.rejected.unwrap_or(0));
+    /// The verdict's code, such as `list-any-ignores-limit` (docs/classify.md).
+    reason: Text = row.key.reason;
+    /// What the verdict depends on: `certain` (nothing else), `by-version` or `by-config`.
+    certainty: Text = row.shape_summary.certainty().as_str();
+    /// The request is a watch, a log, or a connection. Its duration is a lifetime, not a cost.
+    longRunning: Bool = row.shape_summary.long_running;
+};
 
 /// Whether a client shows objects to people, such as a dashboard.
 pub(crate) fn is_viewer(row: &RowFacts<'_>) -> bool {
