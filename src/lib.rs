@@ -15,6 +15,7 @@ pub mod input;
 pub mod judged;
 pub mod k8s;
 pub mod ledger;
+mod named;
 pub mod patterns;
 pub mod pipeline;
 pub mod products;

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::files::read_up_to;
 use crate::files::yaml::LONGEST;
+use crate::named::named;
 
 /// The name and the text of each embedded product file.
 const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/products.in"));
@@ -67,38 +68,29 @@ pub(crate) struct Fix {
     pub(crate) source: String,
 }
 
-/// How a product runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Kind {
-    /// The product runs permanently.
-    Controller,
-    /// The product runs on each node.
-    NodeAgent,
-    /// The product backs up objects from time to time.
-    Backup,
-    /// The product runs once and ends.
-    Job,
-    /// The product shows the cluster to many people.
-    Dashboard,
-    /// A person uses the product interactively.
-    Tool,
+named! {
+    /// How a product runs.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub(crate) enum Kind {
+        /// The product runs permanently.
+        Controller = "controller",
+        /// The product runs on each node.
+        NodeAgent = "node-agent",
+        /// The product backs up objects from time to time.
+        Backup = "backup",
+        /// The product runs once and ends.
+        Job = "job",
+        /// The product shows the cluster to many people.
+        Dashboard = "dashboard",
+        /// A person uses the product interactively.
+        Tool = "tool",
+    }
+    /// Returns the name of this kind in product files, such as `node-agent`.
+    pub(crate) fn as_str;
 }
 
 impl Kind {
-    /// Returns the name of this kind in product files, such as `node-agent`.
-    #[must_use]
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Controller => "controller",
-            Self::NodeAgent => "node-agent",
-            Self::Backup => "backup",
-            Self::Job => "job",
-            Self::Dashboard => "dashboard",
-            Self::Tool => "tool",
-        }
-    }
-
     /// Whether each run of the product ends, as for a backup. A WATCH does not help such a product.
     #[must_use]
     pub(crate) fn is_job(self) -> bool {
@@ -106,24 +98,17 @@ impl Kind {
     }
 }
 
-/// How a product was recognized.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RecognizedBy {
-    /// By the user agent.
-    UserAgent,
-    /// By the name of the ServiceAccount.
-    ServiceAccount,
-}
-
-impl RecognizedBy {
-    /// Returns the name of this variant, as reports show it.
-    #[must_use]
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::UserAgent => "user-agent",
-            Self::ServiceAccount => "service-account",
-        }
+named! {
+    /// How a product was recognized.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(crate) enum RecognizedBy {
+        /// By the user agent.
+        UserAgent = "user-agent",
+        /// By the name of the ServiceAccount.
+        ServiceAccount = "service-account",
     }
+    /// Returns the name of this variant, as reports show it.
+    pub(crate) fn as_str;
 }
 
 impl Product {

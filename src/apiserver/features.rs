@@ -6,24 +6,30 @@
 use std::collections::BTreeMap;
 
 use crate::k8s::KubeVersion;
+use crate::named::named;
 
-/// A feature gate that the model uses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Gate {
-    /// KEP-365: `limit` and `continue`.
-    ApiListChunking,
-    /// KEP-2340: the watch cache serves a LIST without resourceVersion.
-    ConsistentListFromCache,
-    /// KEP-4988: a snapshot of the watch cache serves a LIST at an exact revision.
-    ListFromCacheSnapshot,
-    /// KEP-3157: a WATCH with `sendInitialEvents` begins with the existing objects.
-    WatchList,
-    /// API Priority and Fairness estimates the seats of a LIST from the size of its objects. The gate affects only the
-    /// seats.
-    SizeBasedListCostEstimate,
-    /// A WATCH without resourceVersion opens a watch in etcd. In three ranges of patches, the server always does this,
-    /// without a gate.
-    WatchFromStorageWithoutResourceVersion,
+named! {
+    /// A feature gate that the model uses.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Gate {
+        /// KEP-365: `limit` and `continue`.
+        ApiListChunking = "APIListChunking",
+        /// KEP-2340: the watch cache serves a LIST without resourceVersion.
+        ConsistentListFromCache = "ConsistentListFromCache",
+        /// KEP-4988: a snapshot of the watch cache serves a LIST at an exact revision.
+        ListFromCacheSnapshot = "ListFromCacheSnapshot",
+        /// KEP-3157: a WATCH with `sendInitialEvents` begins with the existing objects.
+        WatchList = "WatchList",
+        /// API Priority and Fairness estimates the seats of a LIST from the size of its objects. The gate affects only
+        /// the seats.
+        SizeBasedListCostEstimate = "SizeBasedListCostEstimate",
+        /// A WATCH without resourceVersion opens a watch in etcd. In three ranges of patches, the server always does
+        /// this, without a gate.
+        WatchFromStorageWithoutResourceVersion = "WatchFromStorageWithoutResourceVersion",
+    }
+    /// Returns the name in `--feature-gates` of kube-apiserver.
+    pub(crate) fn name;
+    pub(crate) const ALL;
 }
 
 /// The state of a gate in one version.
@@ -38,29 +44,6 @@ pub(crate) enum GateState {
 }
 
 impl Gate {
-    /// All gates in declaration order.
-    pub(crate) const ALL: [Self; 6] = [
-        Self::ApiListChunking,
-        Self::ConsistentListFromCache,
-        Self::ListFromCacheSnapshot,
-        Self::WatchList,
-        Self::SizeBasedListCostEstimate,
-        Self::WatchFromStorageWithoutResourceVersion,
-    ];
-
-    /// Returns the name in `--feature-gates` of kube-apiserver.
-    #[must_use]
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::ApiListChunking => "APIListChunking",
-            Self::ConsistentListFromCache => "ConsistentListFromCache",
-            Self::ListFromCacheSnapshot => "ListFromCacheSnapshot",
-            Self::WatchList => "WatchList",
-            Self::SizeBasedListCostEstimate => "SizeBasedListCostEstimate",
-            Self::WatchFromStorageWithoutResourceVersion => "WatchFromStorageWithoutResourceVersion",
-        }
-    }
-
     /// Finds a gate by its name.
     #[must_use]
     pub fn by_name(name: &str) -> Option<Self> {
@@ -132,28 +115,20 @@ impl Gate {
     }
 }
 
-/// A stage of gates. One name in `--feature-gates` sets all gates of a stage.
-///
-/// Source: k8s.io/component-base `featuregate/feature_gate.go:setUnsetAlphaGates`, `setUnsetBetaGates`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum GateStage {
-    /// Alpha gates, set with `AllAlpha`.
-    Alpha,
-    /// Beta gates, set with `AllBeta`.
-    Beta,
-}
-
-impl GateStage {
-    pub(crate) const ALL: [Self; 2] = [Self::Alpha, Self::Beta];
-
-    /// Returns the name in `--feature-gates` that sets all gates of the stage.
-    #[must_use]
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Alpha => "AllAlpha",
-            Self::Beta => "AllBeta",
-        }
+named! {
+    /// A stage of gates. One name in `--feature-gates` sets all gates of a stage.
+    ///
+    /// Source: k8s.io/component-base `featuregate/feature_gate.go:setUnsetAlphaGates`, `setUnsetBetaGates`.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub(crate) enum GateStage {
+        /// Alpha gates, set with `AllAlpha`.
+        Alpha = "AllAlpha",
+        /// Beta gates, set with `AllBeta`.
+        Beta = "AllBeta",
     }
+    /// Returns the name in `--feature-gates` that sets all gates of the stage.
+    pub(crate) fn name;
+    pub(crate) const ALL;
 }
 
 /// Returns the names of all gates and stages that the model knows.

@@ -7,6 +7,7 @@ use crate::k8s::continue_token::TOKEN_START;
 use crate::k8s::list_options::ListOptions;
 use crate::k8s::request_info::{Method, NoResource};
 use crate::k8s::{RequestInfo, Scope, Verb, go_url};
+use crate::named::named;
 use compact_str::CompactString;
 
 /// The parts of a request that its verdict depends on. `S` is `&str` or `CompactString`. The latter stores short names
@@ -61,24 +62,28 @@ pub enum Target<S> {
     },
 }
 
-/// The classes of paths without a resource.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum NonResource {
-    /// `/api`, `/apis` and below, down to a group's version.
-    Discovery,
-    /// `/openapi/…`, `/swagger…`.
-    OpenApi,
-    /// `/healthz`, `/livez`, `/readyz` and their checks.
-    Health,
-    /// `/metrics`.
-    Metrics,
-    /// `/version`.
-    Version,
-    /// `/debug/pprof/…`. The server treats it as long-running.
-    Profile,
-    /// `/api` or `/apis` with other capitalization. The server returns 404, because no handler matches the path.
-    Misspelled,
-    Other,
+named! {
+    /// The classes of paths without a resource.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum NonResource {
+        /// `/api`, `/apis` and below, down to a group's version.
+        Discovery = "(discovery)",
+        /// `/openapi/…`, `/swagger…`.
+        OpenApi = "(openapi)",
+        /// `/healthz`, `/livez`, `/readyz` and their checks.
+        Health = "(health)",
+        /// `/metrics`.
+        Metrics = "(metrics)",
+        /// `/version`.
+        Version = "(version)",
+        /// `/debug/pprof/…`. The server treats it as long-running.
+        Profile = "(profile)",
+        /// `/api` or `/apis` with other capitalization. The server returns 404, because no handler matches the path.
+        Misspelled = "(misspelled path)",
+        Other = "(other path)",
+    }
+    /// Returns the name of this variant, as reports show it.
+    pub(crate) fn as_str;
 }
 
 impl NonResource {
@@ -93,21 +98,6 @@ impl NonResource {
             "debug" if path.starts_with("/debug/pprof/") => Self::Profile,
             _ if first.eq_ignore_ascii_case("api") || first.eq_ignore_ascii_case("apis") => Self::Misspelled,
             _ => Self::Other,
-        }
-    }
-
-    /// Returns the name of this variant, as reports show it.
-    #[must_use]
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Discovery => "(discovery)",
-            Self::OpenApi => "(openapi)",
-            Self::Health => "(health)",
-            Self::Metrics => "(metrics)",
-            Self::Version => "(version)",
-            Self::Profile => "(profile)",
-            Self::Misspelled => "(misspelled path)",
-            Self::Other => "(other path)",
         }
     }
 }

@@ -1,92 +1,63 @@
 //! The verdict on a request: what the server did with it, or would do.
 
 use super::reason::Reason;
+use crate::named::named;
 
-/// Where a request was served from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ServedFrom {
-    /// The watch cache, without a read from etcd.
-    WatchCache,
-    /// The watch cache, after one tiny read of the current revision from etcd (a consistent read).
-    WatchCacheAfterRevisionCheck,
-    /// Read from etcd.
-    Etcd,
-    /// The watch cache or etcd. It depends on facts that the log does not show; see [`Verdict::likely`].
-    Depends,
-    /// A write to etcd.
-    Write,
-    /// Neither the watch cache nor etcd: discovery, health, reviews.
-    NoStorage,
-    /// An aggregated API server. kube-apiserver only proxied the request.
-    Aggregated,
-    /// The server refused the request.
-    Rejected,
-    /// Unknown, because the record lacks the needed fields.
-    NotObservable,
-}
-
-impl ServedFrom {
-    /// The value in the public JSON contracts.
-    #[must_use]
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::WatchCache => "watch-cache",
-            Self::WatchCacheAfterRevisionCheck => "watch-cache-after-revision-check",
-            Self::Etcd => "etcd",
-            Self::Depends => "depends",
-            Self::Write => "write",
-            Self::NoStorage => "no-storage",
-            Self::Aggregated => "aggregated",
-            Self::Rejected => "rejected",
-            Self::NotObservable => "not-observable",
-        }
+named! {
+    /// Where a request was served from.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum ServedFrom {
+        /// The watch cache, without a read from etcd.
+        WatchCache = "watch-cache",
+        /// The watch cache, after one tiny read of the current revision from etcd (a consistent read).
+        WatchCacheAfterRevisionCheck = "watch-cache-after-revision-check",
+        /// Read from etcd.
+        Etcd = "etcd",
+        /// The watch cache or etcd. It depends on facts that the log does not show; see [`Verdict::likely`].
+        Depends = "depends",
+        /// A write to etcd.
+        Write = "write",
+        /// Neither the watch cache nor etcd: discovery, health, reviews.
+        NoStorage = "no-storage",
+        /// An aggregated API server. kube-apiserver only proxied the request.
+        Aggregated = "aggregated",
+        /// The server refused the request.
+        Rejected = "rejected",
+        /// Unknown, because the record lacks the needed fields.
+        NotObservable = "not-observable",
     }
-}
-
-/// Whether the server honored `limit`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum LimitVerdict {
-    /// The request has no limit.
-    Absent,
-    /// The server honored the limit: the response has at most `limit` objects.
-    Honored,
-    /// The server ignored the limit: the response has all objects.
-    Ignored,
-}
-
-impl LimitVerdict {
     /// The value in the public JSON contracts.
-    #[must_use]
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Absent => "absent",
-            Self::Honored => "honored",
-            Self::Ignored => "ignored",
-        }
+    pub(crate) fn as_str;
+}
+
+named! {
+    /// Whether the server honored `limit`.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum LimitVerdict {
+        /// The request has no limit.
+        Absent = "absent",
+        /// The server honored the limit: the response has at most `limit` objects.
+        Honored = "honored",
+        /// The server ignored the limit: the response has all objects.
+        Ignored = "ignored",
     }
-}
-
-/// What a verdict depends on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Certainty {
-    /// Nothing: all versions in the model give this verdict.
-    Certain,
-    /// The version: other versions give another verdict.
-    ByVersion,
-    /// The configuration: with default settings and a current etcd, this version gives another verdict.
-    ByConfig,
-}
-
-impl Certainty {
     /// The value in the public JSON contracts.
-    #[must_use]
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Certain => "certain",
-            Self::ByVersion => "by-version",
-            Self::ByConfig => "by-config",
-        }
+    pub(crate) fn as_str;
+}
+
+named! {
+    /// What a verdict depends on.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Certainty {
+        /// Nothing: all versions in the model give this verdict.
+        Certain = "certain",
+        /// The version: other versions give another verdict.
+        ByVersion = "by-version",
+        /// The configuration: with default settings and a current etcd, this version gives another verdict.
+        ByConfig = "by-config",
     }
+    /// The value in the public JSON contracts.
+    pub(crate) fn as_str;
 }
 
 /// What the server did with a request.

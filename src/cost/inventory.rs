@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::apiserver::seats::{LARGEST_OBJECT, StoredObjects};
 use crate::apiserver::storage_key::stored_name;
+use crate::named::named;
 
 /// A misspelled resource name has at most this many typos.
 const MAX_TYPOS: usize = 2;
@@ -40,26 +41,18 @@ pub struct InventoryFile {
     pub(crate) notes: Vec<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum InventoryFormat {
-    /// The output of the apiserver's `/metrics`.
-    Metrics,
-    /// CSV with the columns `resource,objects,bytesPerObject`.
-    Csv,
-    /// A YAML map by resource, with the keys of the CSV.
-    Yaml,
-}
-
-impl InventoryFormat {
-    /// The value in the public JSON contract.
-    #[must_use]
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Metrics => "metrics",
-            Self::Csv => "csv",
-            Self::Yaml => "yaml",
-        }
+named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum InventoryFormat {
+        /// The output of the apiserver's `/metrics`.
+        Metrics = "metrics",
+        /// CSV with the columns `resource,objects,bytesPerObject`.
+        Csv = "csv",
+        /// A YAML map by resource, with the keys of the CSV.
+        Yaml = "yaml",
     }
+    /// The value in the public JSON contract.
+    pub(crate) fn as_str;
 }
 
 impl Inventory {

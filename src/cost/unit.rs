@@ -1,14 +1,19 @@
 //! Chooses the unit in which a report compares costs.
 
 use super::sum::{Cost, Sum};
+use crate::named::named;
 
-/// The unit in which a report compares costs. All costs of a report have the same unit.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Unit {
-    #[default]
-    Bytes,
-    /// Objects. Used if some objects have no known size.
-    Objects,
+named! {
+    /// The unit in which a report compares costs. All costs of a report have the same unit.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub(crate) enum Unit {
+        #[default]
+        Bytes = "bytes",
+        /// Objects. Used if some objects have no known size.
+        Objects = "objects",
+    }
+    /// The value in the public JSON contract.
+    pub(crate) fn as_str;
 }
 
 impl Unit {
@@ -19,15 +24,6 @@ impl Unit {
         let lacks_sizes = |sum: Sum| sum.without_bytes > sum.without_objects;
         let any_lacks = |cost: &Cost| [cost.etcd, cost.filtered, cost.received].into_iter().any(lacks_sizes);
         if !has_sizes || costs.any(any_lacks) { Self::Objects } else { Self::Bytes }
-    }
-
-    /// The value in the public JSON contract.
-    #[must_use]
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Bytes => "bytes",
-            Self::Objects => "objects",
-        }
     }
 
     pub(super) fn in_sum(self, sum: Sum) -> u64 {

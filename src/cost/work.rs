@@ -13,33 +13,25 @@ use crate::apiserver::seats::{StoredObjects, page, seats};
 use crate::apiserver::{LimitVerdict, Reason, RequestShape, ServedFrom, Server, Target, Verdict};
 use crate::k8s::{Scope, Verb};
 use crate::ledger::NamespacePart;
+use crate::named::named;
 use crate::patterns::ListCost;
 
-/// How exact an object count is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Bound {
-    /// The exact number.
-    #[default]
-    Exact,
-    /// An upper bound.
-    AtMost,
-    /// A mean, assuming an even spread over namespaces or nodes.
-    Mean,
-    /// An estimate. Each namespace is weighted by the number of its objects that the log names.
-    Estimate,
-}
-
-impl Bound {
-    /// The value in the public JSON contract.
-    #[must_use]
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Exact => "exact",
-            Self::AtMost => "at-most",
-            Self::Mean => "mean",
-            Self::Estimate => "estimate",
-        }
+named! {
+    /// How exact an object count is.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Bound {
+        /// The exact number.
+        #[default]
+        Exact = "exact",
+        /// An upper bound.
+        AtMost = "at-most",
+        /// A mean, assuming an even spread over namespaces or nodes.
+        Mean = "mean",
+        /// An estimate. Each namespace is weighted by the number of its objects that the log names.
+        Estimate = "estimate",
     }
+    /// The value in the public JSON contract.
+    pub(crate) fn as_str;
 }
 
 /// A number of objects and their bytes.

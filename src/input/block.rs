@@ -2,6 +2,7 @@
 
 use super::framing::{Framing, Record, RecordKind, RecordRun, RecordSpan, Repeats, count_feeds, noted_runs};
 use super::long_records::Permit;
+use crate::named::named;
 
 /// Whole records of one source. A worker processes one block at a time.
 #[derive(Debug, Default)]
@@ -90,33 +91,23 @@ pub struct SourcePosition {
     pub line: u64,
 }
 
-/// Why a stream could not be read to its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Damage {
-    /// The compressed stream ends too early.
-    Truncated,
-    /// The compressed data is invalid, or other bytes follow it.
-    Corrupt,
-    /// The zstd stream needs a window of more than 128 MiB. kubetoll would have to keep the window in memory.
-    LongWindow,
-    /// The operating system returned an error.
-    Unreadable,
-    /// The file became shorter while kubetoll read it.
-    Shrunk,
-}
-
-impl Damage {
-    /// The name in reports.
-    #[must_use]
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Truncated => "truncated-stream",
-            Self::Corrupt => "corrupt-stream",
-            Self::LongWindow => "long-window",
-            Self::Unreadable => "unreadable",
-            Self::Shrunk => "shrank-while-read",
-        }
+named! {
+    /// Why a stream could not be read to its end.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Damage {
+        /// The compressed stream ends too early.
+        Truncated = "truncated-stream",
+        /// The compressed data is invalid, or other bytes follow it.
+        Corrupt = "corrupt-stream",
+        /// The zstd stream needs a window of more than 128 MiB. kubetoll would have to keep the window in memory.
+        LongWindow = "long-window",
+        /// The operating system returned an error.
+        Unreadable = "unreadable",
+        /// The file became shorter while kubetoll read it.
+        Shrunk = "shrank-while-read",
     }
+    /// The name in reports.
+    pub(crate) fn as_str;
 }
 
 /// Finds YAML documents. Each extends from its `---`, or from the start of the text, to the next `---`.

@@ -11,25 +11,19 @@ use super::{ShapeKey, ShapeSummary};
 use crate::apiserver::ServedFrom;
 use crate::cost::{Bound, Cost};
 use crate::ledger::Row;
+use crate::named::named;
 
-/// The unit of load. A report uses one unit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum LoadUnit {
-    /// Microseconds that the server takes for requests.
-    #[default]
-    RequestMicros,
-    Objects,
-}
-
-impl LoadUnit {
-    /// The value in the public JSON contract.
-    #[must_use]
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::RequestMicros => "requestMicros",
-            Self::Objects => "objects",
-        }
+named! {
+    /// The unit of load. A report uses one unit.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub(crate) enum LoadUnit {
+        /// Microseconds that the server takes for requests.
+        #[default]
+        RequestMicros = "requestMicros",
+        Objects = "objects",
     }
+    /// The value in the public JSON contract.
+    pub(crate) fn as_str;
 }
 
 /// How load is measured.

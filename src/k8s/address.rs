@@ -3,18 +3,23 @@
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
-/// The network range that an address is in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum AddressClass {
-    /// An address of the apiserver's own machine.
-    Loopback,
-    /// RFC 1918, RFC 4193 (IPv6 unique local) or RFC 6598 (carrier-grade NAT; clouds use it for pods).
-    Private,
-    /// RFC 3927 or `fe80::/10`.
-    LinkLocal,
-    Public,
-    /// The text is not an address, or the address is unspecified (`0.0.0.0`, `::`).
-    Unknown,
+use crate::named::named;
+
+named! {
+    /// The network range that an address is in.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub(crate) enum AddressClass {
+        /// An address of the apiserver's own machine.
+        Loopback = "loopback",
+        /// RFC 1918, RFC 4193 (IPv6 unique local) or RFC 6598 (carrier-grade NAT; clouds use it for pods).
+        Private = "private",
+        /// RFC 3927 or `fe80::/10`.
+        LinkLocal = "link-local",
+        Public = "public",
+        /// The text is not an address, or the address is unspecified (`0.0.0.0`, `::`).
+        Unknown = "unknown",
+    }
+    pub(crate) fn as_str;
 }
 
 impl AddressClass {
@@ -44,17 +49,6 @@ impl AddressClass {
             (true, _) => Self::Private,
             (false, true) => Self::LinkLocal,
             (false, false) => Self::Public,
-        }
-    }
-
-    #[must_use]
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Loopback => "loopback",
-            Self::Private => "private",
-            Self::LinkLocal => "link-local",
-            Self::Public => "public",
-            Self::Unknown => "unknown",
         }
     }
 }

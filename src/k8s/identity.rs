@@ -3,36 +3,27 @@
 use std::borrow::Cow;
 use std::fmt;
 
-/// The kind of a client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
-    /// A ServiceAccount: `system:serviceaccount:<namespace>:<name>`.
-    ServiceAccount,
-    /// A kubelet: `system:node:<name>`.
-    Node,
-    /// The apiserver itself, kube-controller-manager, kube-scheduler, the cloud controller manager.
-    ControlPlane,
-    /// Any other authenticated user.
-    User,
-    /// `system:anonymous`, or a request without a user because its authentication failed.
-    Anonymous,
-    /// A product in a user agent. Used for records without a user, such as the apiserver's access log.
-    UserAgent,
-}
+use crate::named::named;
 
-impl Kind {
-    /// Returns the name of this variant, as reports show it.
-    #[must_use]
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::ServiceAccount => "service-account",
-            Self::Node => "node",
-            Self::ControlPlane => "control-plane",
-            Self::User => "user",
-            Self::Anonymous => "anonymous",
-            Self::UserAgent => "user-agent",
-        }
+named! {
+    /// The kind of a client.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Kind {
+        /// A ServiceAccount: `system:serviceaccount:<namespace>:<name>`.
+        ServiceAccount = "service-account",
+        /// A kubelet: `system:node:<name>`.
+        Node = "node",
+        /// The apiserver itself, kube-controller-manager, kube-scheduler, the cloud controller manager.
+        ControlPlane = "control-plane",
+        /// Any other authenticated user.
+        User = "user",
+        /// `system:anonymous`, or a request without a user because its authentication failed.
+        Anonymous = "anonymous",
+        /// A product in a user agent. Used for records without a user, such as the apiserver's access log.
+        UserAgent = "user-agent",
     }
+    /// Returns the name of this variant, as reports show it.
+    pub(crate) fn as_str;
 }
 
 impl fmt::Display for Kind {

@@ -1,77 +1,37 @@
 //! The client library or tool behind a user agent. The advice of a finding depends on it.
 
-/// A client library or tool. It is only a hint, because a client chooses its user agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Library {
-    ClientGo,
-    ControllerRuntime,
-    Kubectl,
-    Kubelet,
-    ControlPlane,
-    Helm,
-    ArgoCd,
-    Flux,
-    Terraform,
-    Java,
-    Python,
-    JavaScript,
-    KubeRs,
-    DotNet,
-    /// A Go program without client-go.
-    GoHttp,
-    Curl,
-    Browser,
-    Unknown,
+use crate::named::named;
+
+named! {
+    /// A client library or tool. It is only a hint, because a client chooses its user agent.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub(crate) enum Library {
+        ClientGo = "client-go",
+        ControllerRuntime = "controller-runtime",
+        Kubectl = "kubectl",
+        Kubelet = "kubelet",
+        ControlPlane = "control-plane",
+        Helm = "helm",
+        ArgoCd = "argo-cd",
+        Flux = "flux",
+        Terraform = "terraform",
+        Java = "java",
+        Python = "python",
+        JavaScript = "javascript",
+        KubeRs = "kube-rs",
+        DotNet = "dotnet",
+        /// A Go program without client-go.
+        GoHttp = "go-http",
+        Curl = "curl",
+        Browser = "browser",
+        Unknown = "unknown",
+    }
+    /// Returns the name in rules.
+    pub(crate) fn as_str;
+    pub(crate) const ALL;
 }
 
 impl Library {
-    /// All values in declaration order.
-    pub(crate) const ALL: [Self; 18] = [
-        Self::ClientGo,
-        Self::ControllerRuntime,
-        Self::Kubectl,
-        Self::Kubelet,
-        Self::ControlPlane,
-        Self::Helm,
-        Self::ArgoCd,
-        Self::Flux,
-        Self::Terraform,
-        Self::Java,
-        Self::Python,
-        Self::JavaScript,
-        Self::KubeRs,
-        Self::DotNet,
-        Self::GoHttp,
-        Self::Curl,
-        Self::Browser,
-        Self::Unknown,
-    ];
-
-    /// Returns the name in rules.
-    #[must_use]
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::ClientGo => "client-go",
-            Self::ControllerRuntime => "controller-runtime",
-            Self::Kubectl => "kubectl",
-            Self::Kubelet => "kubelet",
-            Self::ControlPlane => "control-plane",
-            Self::Helm => "helm",
-            Self::ArgoCd => "argo-cd",
-            Self::Flux => "flux",
-            Self::Terraform => "terraform",
-            Self::Java => "java",
-            Self::Python => "python",
-            Self::JavaScript => "javascript",
-            Self::KubeRs => "kube-rs",
-            Self::DotNet => "dotnet",
-            Self::GoHttp => "go-http",
-            Self::Curl => "curl",
-            Self::Browser => "browser",
-            Self::Unknown => "unknown",
-        }
-    }
-
     /// Whether the library is a command-line tool that runs once and exits.
     #[must_use]
     pub(crate) fn is_command(self) -> bool {

@@ -7,28 +7,21 @@ use super::list_options::ListOptions;
 use super::selector::field_terms;
 pub use super::verb::Method;
 pub use super::verb::Verb;
+use crate::named::named;
 
-/// Which objects of a resource the path names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Scope {
-    /// All objects in the cluster.
-    Cluster,
-    /// All objects in one namespace.
-    Namespace,
-    /// One object.
-    Object,
-}
-
-impl Scope {
-    /// `cluster`, `namespace` or `object`.
-    #[must_use]
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Cluster => "cluster",
-            Self::Namespace => "namespace",
-            Self::Object => "object",
-        }
+named! {
+    /// Which objects of a resource the path names.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Scope {
+        /// All objects in the cluster.
+        Cluster = "cluster",
+        /// All objects in one namespace.
+        Namespace = "namespace",
+        /// One object.
+        Object = "object",
     }
+    /// `cluster`, `namespace` or `object`.
+    pub(crate) fn as_str;
 }
 
 /// The parts of an API resource's path.

@@ -2,88 +2,39 @@
 
 use std::fmt;
 
-/// A Kubernetes verb. For a path without a resource, this is the HTTP method. `Other` is any unknown verb or method.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Verb {
-    Get,
-    List,
-    Watch,
-    Create,
-    Update,
-    Patch,
-    Delete,
-    DeleteCollection,
-    Post,
-    Put,
-    Head,
-    Options,
-    Connect,
-    Proxy,
-    Other,
+use crate::named::named;
+
+named! {
+    /// A Kubernetes verb. For a path without a resource, this is the HTTP method. `Other` is any unknown verb or
+    /// method.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Verb {
+        Get = "get",
+        List = "list",
+        Watch = "watch",
+        Create = "create",
+        Update = "update",
+        Patch = "patch",
+        Delete = "delete",
+        DeleteCollection = "deletecollection",
+        Post = "post",
+        Put = "put",
+        Head = "head",
+        Options = "options",
+        Connect = "connect",
+        Proxy = "proxy",
+        Other = "other",
+    }
+    /// Returns the verb as audit events write it.
+    pub fn as_str;
+    pub(crate) const ALL;
 }
 
 impl Verb {
-    /// All verbs in declaration order.
-    pub(crate) const ALL: [Self; 15] = [
-        Self::Get,
-        Self::List,
-        Self::Watch,
-        Self::Create,
-        Self::Update,
-        Self::Patch,
-        Self::Delete,
-        Self::DeleteCollection,
-        Self::Post,
-        Self::Put,
-        Self::Head,
-        Self::Options,
-        Self::Connect,
-        Self::Proxy,
-        Self::Other,
-    ];
-
-    /// Returns the verb as audit events write it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Get => "get",
-            Self::List => "list",
-            Self::Watch => "watch",
-            Self::Create => "create",
-            Self::Update => "update",
-            Self::Patch => "patch",
-            Self::Delete => "delete",
-            Self::DeleteCollection => "deletecollection",
-            Self::Post => "post",
-            Self::Put => "put",
-            Self::Head => "head",
-            Self::Options => "options",
-            Self::Connect => "connect",
-            Self::Proxy => "proxy",
-            Self::Other => "other",
-        }
-    }
-
     /// Parses a verb of an audit event. An unknown verb is [`Verb::Other`].
     #[must_use]
     pub(crate) fn from_audit(text: &str) -> Self {
-        match text {
-            "get" => Self::Get,
-            "list" => Self::List,
-            "watch" => Self::Watch,
-            "create" => Self::Create,
-            "update" => Self::Update,
-            "patch" => Self::Patch,
-            "delete" => Self::Delete,
-            "deletecollection" => Self::DeleteCollection,
-            "post" => Self::Post,
-            "put" => Self::Put,
-            "head" => Self::Head,
-            "options" => Self::Options,
-            "connect" => Self::Connect,
-            "proxy" => Self::Proxy,
-            _ => Self::Other,
-        }
+        Self::ALL.into_iter().find(|verb| verb.as_str() == text).unwrap_or(Self::Other)
     }
 
     /// Returns the HTTP method for a logged verb. An audit log does not distinguish HEAD from GET.

@@ -11,29 +11,21 @@ use super::value::VariableValue;
 use super::variables::{Root, threshold_value};
 use crate::judged::Job;
 use crate::k8s::Library;
+use crate::named::named;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Severity {
-    /// The finding is for information only.
-    Info,
-    /// The user should fix the problem that the finding reports.
-    Warning,
-    /// The problem that the finding reports endangers the control plane.
-    Error,
-}
-
-impl Severity {
-    /// All severities, the lowest first.
-    pub(crate) const ALL: [Self; 3] = [Self::Info, Self::Warning, Self::Error];
-
-    #[must_use]
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Info => "info",
-            Self::Warning => "warning",
-            Self::Error => "error",
-        }
+named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Severity {
+        /// The finding is for information only.
+        Info = "info",
+        /// The user should fix the problem that the finding reports.
+        Warning = "warning",
+        /// The problem that the finding reports endangers the control plane.
+        Error = "error",
     }
+    pub(crate) fn as_str;
+    /// All severities, the lowest first.
+    pub(crate) const ALL;
 }
 
 impl fmt::Display for Severity {

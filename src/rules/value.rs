@@ -5,28 +5,20 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// The type of a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    Bool,
-    Int,
-    Double,
-    Text,
-    Texts,
-}
+use crate::named::named;
 
-impl Kind {
-    /// Returns CEL's name of the type.
-    #[must_use]
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Bool => "bool",
-            Self::Int => "int",
-            Self::Double => "double",
-            Self::Text => "string",
-            Self::Texts => "list(string)",
-        }
+named! {
+    /// The type of a value.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Kind {
+        Bool = "bool",
+        Int = "int",
+        Double = "double",
+        Text = "string",
+        Texts = "list(string)",
     }
+    /// Returns CEL's name of the type.
+    pub(crate) fn as_str;
 }
 
 impl Kind {

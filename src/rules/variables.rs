@@ -4,39 +4,29 @@ use super::facts::{CLIENT, REQUEST, SERVER};
 use super::input::INPUT;
 use super::stats::STATS;
 use super::value::{Kind, VariableValue};
+use crate::named::named;
 
-/// The part of a variable before the dot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Root {
-    Client,
-    /// The request shape of a row, with its verdict.
-    Request,
-    /// The apiserver that served the requests of a row.
-    Server,
-    /// Counts, rates and other figures of a group of rows.
-    Stats,
-    /// Totals of the input.
-    Input,
-    /// The rule's thresholds.
-    Threshold,
+named! {
+    /// The part of a variable before the dot.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Root {
+        Client = "client",
+        /// The request shape of a row, with its verdict.
+        Request = "request",
+        /// The apiserver that served the requests of a row.
+        Server = "server",
+        /// Counts, rates and other figures of a group of rows.
+        Stats = "stats",
+        /// Totals of the input.
+        Input = "input",
+        /// The rule's thresholds.
+        Threshold = "threshold",
+    }
+    pub(crate) fn as_str;
+    pub(crate) const ALL;
 }
 
 impl Root {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Client, Self::Request, Self::Server, Self::Stats, Self::Input, Self::Threshold];
-
-    #[must_use]
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Client => "client",
-            Self::Request => "request",
-            Self::Server => "server",
-            Self::Stats => "stats",
-            Self::Input => "input",
-            Self::Threshold => "threshold",
-        }
-    }
-
     /// The description of the root in the rule reference.
     #[must_use]
     pub(crate) fn doc(self) -> &'static str {

@@ -183,7 +183,7 @@ fn reasons_table_is_up_to_date() {
     let current = fs::read_to_string(path("docs/classify.md")).expect("docs/classify.md");
     let (head, _) = current.split_once("## Reasons\n").expect("the heading of the reasons");
     let mut text = format!("{head}## Reasons\n\n| code | meaning |\n|---|---|\n");
-    for reason in Reason::all() {
+    for reason in Reason::ALL {
         writeln!(text, "| `{}` | {} |", reason.code(), reason.sentence()).expect("a String");
     }
     generated("docs/classify.md", &text);

@@ -30,111 +30,48 @@ use serde_json::value::RawValue;
 
 use super::foreign::Foreign;
 use crate::k8s::Event;
+use crate::named::named;
 
-/// An envelope around entries, or the format of the entries themselves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Envelope {
-    Audit,
-    Json,
-    JsonArray,
-    Yaml,
-    EventList,
-    CloudwatchSubscription,
-    Firehose,
-    AwsLogsTail,
-    CloudwatchExport,
-    LogsInsights,
-    AzureRecords,
-    AzureRecord,
-    AzureAdmin,
-    AzureParsed,
-    AzureTable,
-    Gke,
-    NodeLogs,
-    Viaq,
-    Otlp,
-    Collector,
-    Cri,
-    Docker,
-    Grep,
-    Syslog,
-    Legacy,
-    HttpLog,
-    HttpLogJson,
-    HttpLogOlder,
-    Trace,
+named! {
+    /// An envelope around entries, or the format of the entries themselves.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Envelope {
+        Audit = "audit",
+        Json = "json",
+        JsonArray = "json-array",
+        Yaml = "yaml",
+        EventList = "event-list",
+        CloudwatchSubscription = "cloudwatch-subscription",
+        Firehose = "firehose",
+        AwsLogsTail = "aws-logs-tail",
+        CloudwatchExport = "cloudwatch-export",
+        LogsInsights = "logs-insights",
+        AzureRecords = "azure-records",
+        AzureRecord = "azure-record",
+        AzureAdmin = "azure-admin",
+        AzureParsed = "azure-parsed",
+        AzureTable = "azure-table",
+        Gke = "gke",
+        NodeLogs = "node-logs",
+        Viaq = "viaq",
+        Otlp = "otlp",
+        Collector = "collector",
+        Cri = "cri",
+        Docker = "docker",
+        Grep = "grep",
+        Syslog = "syslog",
+        Legacy = "legacy",
+        HttpLog = "http-log",
+        HttpLogJson = "http-log-json",
+        HttpLogOlder = "http-log-older",
+        Trace = "trace",
+    }
+    /// The name in reports and for `--input-format`.
+    pub fn as_str;
+    pub const ALL;
 }
 
 impl Envelope {
-    /// All envelopes, in the order of their declaration.
-    pub const ALL: [Self; 29] = [
-        Self::Audit,
-        Self::Json,
-        Self::JsonArray,
-        Self::Yaml,
-        Self::EventList,
-        Self::CloudwatchSubscription,
-        Self::Firehose,
-        Self::AwsLogsTail,
-        Self::CloudwatchExport,
-        Self::LogsInsights,
-        Self::AzureRecords,
-        Self::AzureRecord,
-        Self::AzureAdmin,
-        Self::AzureParsed,
-        Self::AzureTable,
-        Self::Gke,
-        Self::NodeLogs,
-        Self::Viaq,
-        Self::Otlp,
-        Self::Collector,
-        Self::Cri,
-        Self::Docker,
-        Self::Grep,
-        Self::Syslog,
-        Self::Legacy,
-        Self::HttpLog,
-        Self::HttpLogJson,
-        Self::HttpLogOlder,
-        Self::Trace,
-    ];
-
-    /// The name in reports and for `--input-format`.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Audit => "audit",
-            Self::Json => "json",
-            Self::JsonArray => "json-array",
-            Self::Yaml => "yaml",
-            Self::EventList => "event-list",
-            Self::CloudwatchSubscription => "cloudwatch-subscription",
-            Self::Firehose => "firehose",
-            Self::AwsLogsTail => "aws-logs-tail",
-            Self::CloudwatchExport => "cloudwatch-export",
-            Self::LogsInsights => "logs-insights",
-            Self::AzureRecords => "azure-records",
-            Self::AzureRecord => "azure-record",
-            Self::AzureAdmin => "azure-admin",
-            Self::AzureParsed => "azure-parsed",
-            Self::AzureTable => "azure-table",
-            Self::Gke => "gke",
-            Self::NodeLogs => "node-logs",
-            Self::Viaq => "viaq",
-            Self::Otlp => "otlp",
-            Self::Collector => "collector",
-            Self::Cri => "cri",
-            Self::Docker => "docker",
-            Self::Grep => "grep",
-            Self::Syslog => "syslog",
-            Self::Legacy => "legacy",
-            Self::HttpLog => "http-log",
-            Self::HttpLogJson => "http-log-json",
-            Self::HttpLogOlder => "http-log-older",
-            Self::Trace => "trace",
-        }
-    }
-
     /// Whether this envelope also carries lines of other programs. Such a line counts as foreign, not as damage.
     #[must_use]
     pub(crate) fn is_shared(self) -> bool {

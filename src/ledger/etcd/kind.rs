@@ -1,29 +1,34 @@
 //! Kinds of slow requests in etcd's log.
 
 use crate::decode::etcd::{EtcdOperation, EtcdRequest};
+use crate::named::named;
 
-/// The kind of a request that the apiserver sends to etcd.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum EtcdKind {
-    /// A read of a key range: for a LIST, for one page of a LIST, or to fill the watch cache.
-    List,
-    /// A read of one key.
-    Get,
-    /// A count of keys. The apiserver sends it for its own metrics.
-    Count,
-    /// A read of keys without values. The apiserver uses it to estimate the size of its objects.
-    ///
-    /// Source: k8s.io/apiserver `pkg/storage/etcd3/store.go:getKeys`.
-    Keys,
-    /// A read of one key: the prefix of a resource without an object name. The apiserver only needs the current
-    /// revision in the response.
-    RevisionCheck,
-    /// A transaction that only reads.
-    ReadTransaction,
-    /// A write, or a transaction that contains one.
-    Write,
-    /// Leases, compactions and requests that kubetoll cannot parse.
-    Other,
+named! {
+    /// The kind of a request that the apiserver sends to etcd.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub(crate) enum EtcdKind {
+        /// A read of a key range: for a LIST, for one page of a LIST, or to fill the watch cache.
+        List = "list",
+        /// A read of one key.
+        Get = "get",
+        /// A count of keys. The apiserver sends it for its own metrics.
+        Count = "count",
+        /// A read of keys without values. The apiserver uses it to estimate the size of its objects.
+        ///
+        /// Source: k8s.io/apiserver `pkg/storage/etcd3/store.go:getKeys`.
+        Keys = "keys",
+        /// A read of one key: the prefix of a resource without an object name. The apiserver only needs the current
+        /// revision in the response.
+        RevisionCheck = "revision-check",
+        /// A transaction that only reads.
+        ReadTransaction = "read-transaction",
+        /// A write, or a transaction that contains one.
+        Write = "write",
+        /// Leases, compactions and requests that kubetoll cannot parse.
+        Other = "other",
+    }
+    /// The name in reports.
+    pub(crate) fn as_str;
 }
 
 impl EtcdKind {
@@ -31,21 +36,6 @@ impl EtcdKind {
     #[must_use]
     pub(crate) fn is_servers_own(self) -> bool {
         matches!(self, Self::Count | Self::Keys | Self::RevisionCheck)
-    }
-
-    /// The name in reports.
-    #[must_use]
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::List => "list",
-            Self::Get => "get",
-            Self::Count => "count",
-            Self::Keys => "keys",
-            Self::RevisionCheck => "revision-check",
-            Self::ReadTransaction => "read-transaction",
-            Self::Write => "write",
-            Self::Other => "other",
-        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use crate::apiserver::ServedFrom;
 use crate::judged::Job;
 use crate::k8s::Verb;
+use crate::named::named;
 use crate::rules::Severity;
 use crate::rules::facts::{RowFacts, is_viewer};
 use crate::rules::group::{GroupGetter, RowGroup};
@@ -221,28 +222,21 @@ pub(super) fn is_of_whole_client(hit: &HitRef<'_, '_>) -> bool {
     !hit.rule.group_by.resource && !hit.rule.group_by.shape
 }
 
-/// The kind of requests for a resource.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum RequestAction {
-    ReadsMany,
-    ReadsOne,
-    Writes,
-    Refused,
-    Other,
+named! {
+    /// The kind of requests for a resource.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub(super) enum RequestAction {
+        ReadsMany = "lists",
+        ReadsOne = "gets",
+        Writes = "writes",
+        Refused = "refused",
+        Other = "other",
+    }
+    /// The value in fingerprints. If it changes, code scanning closes every open alert.
+    pub(super) fn as_str;
 }
 
 impl RequestAction {
-    /// The value in fingerprints. If it changes, code scanning closes every open alert.
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::ReadsMany => "lists",
-            Self::ReadsOne => "gets",
-            Self::Writes => "writes",
-            Self::Refused => "refused",
-            Self::Other => "other",
-        }
-    }
-
     pub(super) fn new(facts: &RowFacts<'_>) -> Self {
         match facts.key.verb {
             _ if facts.key.served_from == ServedFrom::Rejected => Self::Refused,

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use crate::apiserver::options::{Limit, PageSize};
 use crate::apiserver::storage_key;
 use crate::ledger::etcd::SlowRange;
+use crate::named::named;
 
 /// The largest assumed difference between the clocks of etcd and the apiserver, in microseconds. It applies only to
 /// reads that overlap no LIST. Clocks on one host, or clocks with NTP, hardly differ.
@@ -184,26 +185,18 @@ pub(crate) fn match_to_lists<'a, 'r>(
     (matched, of_rows)
 }
 
-/// How well a LIST matches a slow read in time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Nearness {
-    /// The LIST ended or began within [`SLACK`] of the read.
-    Near,
-    /// The LIST ran during a part of the read.
-    Overlaps,
-    /// The LIST ran during the whole read.
-    Covers,
-}
-
-impl Nearness {
-    #[must_use]
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Near => "near",
-            Self::Overlaps => "overlaps",
-            Self::Covers => "covers",
-        }
+named! {
+    /// How well a LIST matches a slow read in time.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub(crate) enum Nearness {
+        /// The LIST ended or began within [`SLACK`] of the read.
+        Near = "near",
+        /// The LIST ran during a part of the read.
+        Overlaps = "overlaps",
+        /// The LIST ran during the whole read.
+        Covers = "covers",
     }
+    pub(crate) fn as_str;
 }
 
 /// For each client, resource name and row: how well the best of its LISTs matches a slow read.
