@@ -77,7 +77,7 @@ pub(super) struct ScanArgs {
     /// Print how many requests each verb, user, … has, instead of the report. The largest numbers come first; `--top`
     /// limits the lines.
     #[arg(long, value_name = "WHAT", ignore_case = true, conflicts_with_all = ["fail_on", "etcd_log", "inventory", "details"], help_heading = "Output")]
-    pub(crate) by: Option<ByArg>,
+    pub(crate) by: Option<RequestProperty>,
     /// The maximum number of cases on the page, or of lines with `--by`.
     #[arg(long, value_name = "N", default_value_t = TOP, value_parser = number::<usize>(0..=i64::MAX, "how many cases or lines to print, such as 20"), help_heading = "Output")]
     pub(crate) top: usize,
@@ -122,35 +122,6 @@ pub(super) struct ExtractArgs {
     /// or is `-` for standard output.
     #[arg(short, long, value_name = "PATH", value_parser = output_path::json_lines, help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
-}
-
-/// The property by which `--by` counts requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum ByArg {
-    Verb,
-    /// The authenticated user; each node counts separately.
-    User,
-    /// The resource with its group; subresources count with their resource.
-    Resource,
-    /// The HTTP status code.
-    Code,
-    /// The namespace.
-    Namespace,
-    /// The client as in the report: the user that the requests act as, with all nodes together.
-    Client,
-}
-
-impl From<ByArg> for RequestProperty {
-    fn from(arg: ByArg) -> Self {
-        match arg {
-            ByArg::Verb => Self::Verb,
-            ByArg::User => Self::User,
-            ByArg::Resource => Self::Resource,
-            ByArg::Code => Self::Code,
-            ByArg::Namespace => Self::Namespace,
-            ByArg::Client => Self::Client,
-        }
-    }
 }
 
 #[derive(Debug, Args)]

@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 
-use super::args::{ByArg, ScanArgs};
+use super::args::ScanArgs;
 use super::output::{TextOutput, is_stdout};
 use crate::ledger::Ledger;
 use crate::render::ranked;
 use crate::report::Ranked;
+use crate::requests::grouping::RequestProperty;
 
 /// The output formats of `--by`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +22,7 @@ enum RankedFormat {
 /// The property to count by, and the output for the counts.
 #[derive(Debug)]
 pub(super) struct RankedCount {
-    by: ByArg,
+    by: RequestProperty,
     format: RankedFormat,
     /// The file for the counts; `None` is standard output.
     pub(super) to: Option<PathBuf>,
@@ -50,15 +51,7 @@ impl RankedCount {
 
     /// Writes the counts. The ledger must come from a run with `Settings::by` set to the property in `self.by`.
     pub(super) fn write(&self, ledger: Ledger, top: usize) -> anyhow::Result<Ranked> {
-        let by = match self.by {
-            ByArg::Verb => "verb",
-            ByArg::User => "user",
-            ByArg::Resource => "resource",
-            ByArg::Code => "code",
-            ByArg::Namespace => "namespace",
-            ByArg::Client => "client",
-        };
-        let ranked = Ranked::from_ledger(ledger, by, self.by == ByArg::Code, top);
+        let ranked = Ranked::from_ledger(ledger, self.by.as_str(), self.by == RequestProperty::Code, top);
         let output = TextOutput::prepare(self.to.as_deref())?;
         match self.format {
             RankedFormat::Text => output.write(&ranked::text(&ranked), anstream::ColorChoice::Never)?,

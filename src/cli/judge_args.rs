@@ -162,60 +162,35 @@ impl From<DedupArg> for Dedup {
 
 /// The filters of requests. Names may contain `*`. A `-` before a name excludes the requests with this name.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Filters (a* matches, -a leaves out)")]
 pub(super) struct FilterArgs {
     /// Only requests of these users: the authenticated user or the impersonated user.
-    #[arg(
-        long,
-        value_name = "NAME",
-        allow_hyphen_values = true,
-        help_heading = "Filters (a* matches, -a leaves out)"
-    )]
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     pub(crate) user: Vec<String>,
     /// Only these verbs; case does not matter.
-    #[arg(
-        long,
-        value_name = "VERB",
-        allow_hyphen_values = true,
-        help_heading = "Filters (a* matches, -a leaves out)"
-    )]
+    #[arg(long, value_name = "VERB", allow_hyphen_values = true)]
     pub(crate) verb: Vec<String>,
     /// Only these resources: `pods`, `deployments.apps`, `pods/status`. Short names and kinds in any case are
     /// accepted (`po`, `Deployment`).
-    #[arg(
-        long,
-        value_name = "RESOURCE",
-        allow_hyphen_values = true,
-        help_heading = "Filters (a* matches, -a leaves out)"
-    )]
+    #[arg(long, value_name = "RESOURCE", allow_hyphen_values = true)]
     pub(crate) resource: Vec<String>,
     /// Only requests in these namespaces.
-    #[arg(
-        short,
-        long,
-        value_name = "NAME",
-        allow_hyphen_values = true,
-        help_heading = "Filters (a* matches, -a leaves out)"
-    )]
+    #[arg(short, long, value_name = "NAME", allow_hyphen_values = true)]
     pub(crate) namespace: Vec<String>,
     /// Only these clients: a name as the report prints it (`monitoring/poller`, `user bob`), a user agent's product
     /// (`kubectl`), an identity, or a kind (`service-account`).
-    #[arg(
-        long,
-        value_name = "NAME",
-        allow_hyphen_values = true,
-        help_heading = "Filters (a* matches, -a leaves out)"
-    )]
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     pub(crate) client: Vec<String>,
     /// Only requests received before this time (RFC 3339, or a day).
-    #[arg(long, value_name = "TIME", help_heading = "Filters (a* matches, -a leaves out)")]
+    #[arg(long, value_name = "TIME")]
     pub(crate) before: Option<String>,
     /// Only requests received at this time or later.
-    #[arg(long, value_name = "TIME", help_heading = "Filters (a* matches, -a leaves out)")]
+    #[arg(long, value_name = "TIME")]
     pub(crate) after: Option<String>,
     /// Only requests with these status codes: `429`, `5xx`.
-    #[arg(long, value_name = "CODE", help_heading = "Filters (a* matches, -a leaves out)")]
+    #[arg(long, value_name = "CODE")]
     pub(crate) http_status_code: Vec<String>,
     /// Only requests with status code 400 or higher.
-    #[arg(long, help_heading = "Filters (a* matches, -a leaves out)")]
+    #[arg(long)]
     pub(crate) failed_only: bool,
 }

@@ -55,8 +55,7 @@ fn scan(args: &ScanArgs, threads: usize) -> anyhow::Result<u8> {
     let inventory = inventory::load(&judge.inventory)?;
     let count = RankedCount::from_args(args)?;
     let settings = log_reader::settings(judge, threads)?;
-    let settings =
-        Settings { patterns: settings.patterns && count.is_none(), by: args.by.map(Into::into), ..settings };
+    let settings = Settings { patterns: settings.patterns && count.is_none(), by: args.by, ..settings };
     let pages = match &count {
         Some(count) => vec![Format { format: OutputFormat::text(), path: count.to.clone() }],
         None => pages(&args.format, args.output.as_deref())?,

@@ -60,17 +60,22 @@ impl fmt::Display for Verb {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
-    Get,
-    Head,
-    Post,
-    Put,
-    Patch,
-    Delete,
-    Options,
-    Connect,
-    Other,
+named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Method {
+        Get = "GET",
+        Head = "HEAD",
+        Post = "POST",
+        Put = "PUT",
+        Patch = "PATCH",
+        Delete = "DELETE",
+        Options = "OPTIONS",
+        Connect = "CONNECT",
+        /// Any other method.
+        Other = "(other)",
+    }
+    fn as_str;
+    const ALL;
 }
 
 impl Method {
@@ -80,17 +85,8 @@ impl Method {
         if text.is_empty() || !text.bytes().all(|b| b.is_ascii_alphabetic()) {
             return None;
         }
-        Some(match text.to_ascii_uppercase().as_str() {
-            "GET" => Self::Get,
-            "HEAD" => Self::Head,
-            "POST" => Self::Post,
-            "PUT" => Self::Put,
-            "PATCH" => Self::Patch,
-            "DELETE" => Self::Delete,
-            "OPTIONS" => Self::Options,
-            "CONNECT" => Self::Connect,
-            _ => Self::Other,
-        })
+        let known = Self::ALL.into_iter().find(|method| method.as_str().eq_ignore_ascii_case(text));
+        Some(known.unwrap_or(Self::Other))
     }
 
     pub(super) fn non_resource_verb(self) -> Verb {

@@ -308,34 +308,10 @@ mod tests {
 
     #[test]
     fn control_and_invisible_characters_are_escaped() {
-        for c in [
-            '\0',
-            '\n',
-            '\u{1b}',
-            '\u{7f}',
-            '\u{85}',
-            '\u{9b}',
-            '\u{a0}',
-            '\u{ad}',
-            '\u{34f}',
-            '\u{61c}',
-            '\u{115f}',
-            '\u{200b}',
-            '\u{200e}',
-            '\u{2028}',
-            '\u{202e}',
-            '\u{2066}',
-            '\u{2800}',
-            '\u{3000}',
-            '\u{3164}',
-            '\u{fe0f}',
-            '\u{feff}',
-            '\u{ffa0}',
-            '\u{fffe}',
-            '\u{1fffe}',
-            '\u{e0041}',
-            '\u{e0101}',
-        ] {
+        let chars = "\0\n\u{1b}\u{7f}\u{85}\u{9b}\u{a0}\u{ad}\u{34f}\u{61c}\u{115f}\u{200b}\u{200e}\u{2028}\
+            \u{202e}\u{2066}\u{2800}\u{3000}\u{3164}\u{fe0f}\u{feff}\u{ffa0}\u{fffe}\u{1fffe}\u{e0041}\
+            \u{e0101}";
+        for c in chars.chars() {
             assert_eq!(escaped(&format!("a{c}b")), format!("a\\u{{{:x}}}b", u32::from(c)));
         }
         assert!(matches!(escaped("größer <b> 名前 → …"), Cow::Borrowed(_)));

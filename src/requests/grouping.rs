@@ -11,22 +11,25 @@ use crate::apiserver::options::Options;
 use crate::apiserver::request_shape::NonResource;
 use crate::apiserver::{RequestShape, Target};
 use crate::k8s::{Identity, Kind, Verb};
+use crate::named::named;
 
-/// A property to group by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RequestProperty {
-    /// The verb, such as `list`.
-    Verb,
-    /// The authenticated user, not the impersonated one. Each node is a separate user.
-    User,
-    /// The resource with its group, such as `deployments.apps`; a subresource counts with its resource.
-    Resource,
-    /// The HTTP status code.
-    Code,
-    /// The namespace in the path.
-    Namespace,
-    /// The client, as the report names it.
-    Client,
+named! {
+    /// A property to group by. The command line shows the descriptions.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+    pub enum RequestProperty {
+        Verb = "verb",
+        /// The authenticated user; each node counts separately.
+        User = "user",
+        /// The resource with its group; subresources count with their resource.
+        Resource = "resource",
+        /// The HTTP status code.
+        Code = "code",
+        /// The namespace.
+        Namespace = "namespace",
+        /// The client as in the report: the user that the requests act as, with all nodes together.
+        Client = "client",
+    }
+    pub(crate) fn as_str;
 }
 
 /// The property value of requests without a user.

@@ -14,7 +14,7 @@ use crate::patterns::Pattern;
 use crate::products::{Product, RecognizedBy};
 
 /// A group of rows for which one of a rule's `levels` holds.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Finding {
     pub rule: String,
     /// The index among the findings that are not suppressed; `None` for a suppressed finding.

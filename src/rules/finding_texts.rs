@@ -18,7 +18,6 @@ use super::stats::{OF_FAILURES, STATS, peak_mean_minutes};
 use super::text_template::{NamedValues, TemplateObject, TextTemplate};
 use super::value::{Variable, VariableValue};
 use super::variables::{Root, threshold_value};
-use crate::cost::CostBasis;
 use crate::judged::Job;
 use crate::ledger::{Exemplar, Exemplars, Merge};
 use crate::products::{Product, RecognizedBy};
@@ -230,7 +229,7 @@ fn user_agents(group: &RowGroup<'_>) -> Vec<(String, String)> {
 }
 
 /// Renders a finding on the input; see [`on_group`].
-pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts) -> (Finding, Vec<String>) {
+pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts<'_>) -> (Finding, Vec<String>) {
     let facts = Arc::new(nonempty_values(INPUT, |get| get(input)));
     let values = Value::from_pairs([
         ("input", template_object(Root::Input, &facts, str::to_owned)),
@@ -247,30 +246,13 @@ pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts) -> (
     };
     let finding = Finding {
         rule: rule.id.clone(),
-        hit: None,
         severity,
-        client: None,
-        program: None,
-        product: None,
-        resource: None,
-        shape: None,
-        key: Vec::new(),
         message: one_line(&or(fill(&rule.message), &rule.summary)),
         fix: any.map_or_else(String::new, |(_, text)| or(fill(text), "").trim().to_owned()),
         look_for: rule.verify.as_ref().map(|text| or(fill(text), "")),
         tradeoff: rule.tradeoff.as_ref().map(|text| or(fill(text), "").trim().to_owned()),
         stats: Arc::unwrap_or_clone(facts),
-        verdict: None,
-        load: crate::judged::RequestLoad::default(),
-        cost: CostBasis::Latency,
-        span: None,
-        user_agents: Vec::new(),
-        evidence: Vec::new(),
-        slow_reads: None,
-        permission: None,
-        known_product: None,
-        rivals: Vec::new(),
-        pattern: None,
+        ..Finding::default()
     };
     (finding, failures)
 }
@@ -316,13 +298,14 @@ fn render_fix(
         let holds = match when {
             None => true,
             Some(condition) => {
-                if let Some(holds) = condition.holds_natively(|variable| fact(variable, leading)) {
+                if let Some(holds) = condition.whole.holds_natively(|variable| fact(variable, leading)) {
                     holds
                 } else {
                     let values: Vec<VariableValue<'_>> =
-                        condition.variables.iter().map(|variable| fact(*variable, leading)).collect();
-                    let result =
-                        condition.evaluate(&values, |variable| variable.name(&rule.thresholds).to_owned());
+                        condition.whole.variables.iter().map(|variable| fact(*variable, leading)).collect();
+                    let result = condition
+                        .whole
+                        .evaluate(&values, |variable| variable.name(&rule.thresholds).to_owned());
                     result.map_err(|error| format!("{}: {error}", rule.id))?
                 }
             }
@@ -355,7 +338,7 @@ fn verdict(leading: &RowFacts<'_>, group: &RowGroup<'_>) -> FindingVerdict {
 /// deprecated or failed requests, if there are any. Otherwise, returns requests of the shape with the most requests.
 fn evidence(rule: &Rule, group: &RowGroup<'_>) -> Vec<Exemplar> {
     let names = |is_wanted: &dyn Fn(usize) -> bool| {
-        let names = rule.levels.iter().flat_map(|(_, condition)| &condition.variables);
+        let names = rule.levels.iter().flat_map(|(_, condition)| &condition.whole.variables);
         names.filter(|name| name.root == Root::Stats).any(|name| is_wanted(name.index))
     };
     let rows = || group.rows.iter().copied();

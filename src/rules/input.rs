@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::group::{ClientTotals, is_write};
+use super::group::is_write;
 use super::value::{Variable, VariableValue, variables};
 use crate::apiserver::{ServedFrom, Target};
 use crate::decode::SkipReason;
@@ -10,7 +10,6 @@ use crate::judged::{ClientSummary, JudgedClients, ShapeKey};
 use crate::k8s::Verb;
 use crate::k8s::text::prefix;
 use crate::ledger::{InputCounts, Timeline};
-use crate::version::Doubt;
 
 /// The maximum number of clients that `input.topWriters` names.
 const NAMED: usize = 3;
@@ -18,29 +17,18 @@ const NAMED: usize = 3;
 const MAX_NAME: usize = 80;
 
 /// A function that returns the value of a variable of the input.
-pub(crate) type InputGetter = fn(&InputFacts) -> VariableValue<'_>;
+pub(crate) type InputGetter = for<'r, 'a> fn(&'r InputFacts<'a>) -> VariableValue<'r>;
 
 /// Totals of the input, for rules with `groupBy: [input]`.
-#[derive(Debug, Clone, Default)]
-#[allow(clippy::struct_excessive_bools, reason = "they are independent facts")]
-pub(crate) struct InputFacts {
-    events: u64,
+#[derive(Debug, Clone)]
+pub(crate) struct InputFacts<'a> {
+    counts: &'a InputCounts,
+    judged: &'a JudgedClients,
     requests: u64,
-    minutes: u64,
-    received_only: bool,
     without_uri: u64,
     reads: u64,
     lists: u64,
     writes: u64,
-    without_reads: bool,
-    cut: u64,
-    skipped: u64,
-    damaged: u64,
-    longest_gap: u64,
-    filtered: u64,
-    access_only: bool,
-    version: Doubt,
-    nodes: u64,
     etcd_writes: EtcdWrites,
 }
 
@@ -112,33 +100,15 @@ fn mean(count: u64, over: u64) -> f64 {
     if over == 0 { 0.0 } else { (count as f64 * 10.0 / over as f64).round() / 10.0 }
 }
 
-impl InputFacts {
+impl<'a> InputFacts<'a> {
     #[must_use]
-    pub(crate) fn new(input: &InputCounts, totals: &ClientTotals<'_>) -> Self {
-        let lost = |reason: SkipReason| input.skipped.get(&reason).map_or(0, |(count, _)| *count);
-        let all: u64 = input.skipped.values().map(|(count, _)| count).sum();
-        let mut facts = Self {
-            events: input.all_events(),
-            requests: totals.requests,
-            minutes: input.activity.span_minutes(),
-            received_only: input.received_only(),
-            without_reads: input.sources.values().any(|source| source.without_reads > 0),
-            cut: input.truncated
-                + lost(SkipReason::Truncated)
-                + lost(SkipReason::CutByCloudwatch)
-                + lost(SkipReason::TooLong),
-            skipped: all - lost(SkipReason::Blank),
-            damaged: input.damaged.len() as u64,
-            longest_gap: input.activity.longest_gap().map_or(0, |gap| gap.minutes),
-            filtered: input.filtered,
-            access_only: input.all_events() > 0 && input.access_lines == input.all_events(),
-            nodes: totals.judged.cluster_nodes,
-            etcd_writes: EtcdWrites::new(totals.judged),
-            version: totals.judged.version.clone(),
-            ..Self::default()
-        };
-        for (key, shape_summary) in totals.judged.clients.iter().flat_map(|client| &client.shapes) {
-            let requests = totals.judged.requests_of(shape_summary);
+    pub(crate) fn new(counts: &'a InputCounts, judged: &'a JudgedClients) -> Self {
+        let (requests, without_uri, reads, lists, writes) = Default::default();
+        let etcd_writes = EtcdWrites::new(judged);
+        let mut facts = Self { counts, judged, requests, without_uri, reads, lists, writes, etcd_writes };
+        for (key, shape_summary) in judged.clients.iter().flat_map(|client| &client.shapes) {
+            let requests = judged.requests_of(shape_summary);
+            facts.requests += requests;
             let is_unknown = matches!(
                 shape_summary.request_shape.as_ref().map(|shape| &shape.target),
                 Some(Target::Unknown { .. })
@@ -156,17 +126,21 @@ impl InputFacts {
         }
         facts
     }
+
+    fn skipped(&self, reason: SkipReason) -> u64 {
+        self.counts.skipped.get(&reason).map_or(0, |(count, _)| *count)
+    }
 }
 
 pub(crate) const INPUT: &[Variable<InputGetter>] = variables! { |input|
     /// Audit events.
-    events: Int = input.events;
+    events: Int = input.counts.all_events();
     /// Requests.
     requests: Int = input.requests;
     /// Minutes from the first event to the last one.
-    minutes: Int = input.minutes;
+    minutes: Int = input.counts.activity.span_minutes();
     /// The log has only RequestReceived events: no status and no duration is known.
-    receivedOnly: Bool = input.received_only;
+    receivedOnly: Bool = input.counts.received_only();
     /// Requests without a recorded target: resourceVersion, limit and continue are unknown.
     withoutUri: Int = input.without_uri;
     /// GETs, LISTs and watches of resources.
@@ -188,28 +162,37 @@ pub(crate) const INPUT: &[Variable<InputGetter>] = variables! { |input|
     /// The three clients that send the most of these writes, each with its share in percent.
     topWriters: Text = input.etcd_writes.top.as_str();
     /// Nodes of the cluster: those in the inventory, or the highest number of nodes of one client.
-    nodes: Int = input.nodes;
+    nodes: Int = input.judged.cluster_nodes;
     /// At least one source is a log that never contains reads (Azure's kube-audit-admin).
-    withoutReads: Bool = input.without_reads;
+    withoutReads: Bool = input.counts.sources.values().any(|source| source.without_reads > 0);
     /// Records that were truncated in transit or are too long, and events that the server truncated.
-    cut: Int = input.cut;
+    cut: Int = {
+        let reasons = [SkipReason::Truncated, SkipReason::CutByCloudwatch, SkipReason::TooLong];
+        input.counts.truncated + reasons.map(|reason| input.skipped(reason)).iter().sum::<u64>()
+    };
     /// Records that could not be parsed, without blank ones.
-    skipped: Int = input.skipped;
+    skipped: Int = {
+        let all: u64 = input.counts.skipped.values().map(|(count, _)| count).sum();
+        all - input.skipped(SkipReason::Blank)
+    };
     /// Compressed streams that could not be read completely.
-    damaged: Int = input.damaged;
+    damaged: Int = input.counts.damaged.len() as u64;
     /// The longest time without any event, in minutes.
-    longestGapMinutes: Int = input.longest_gap;
+    longestGapMinutes: Int = input.counts.activity.longest_gap().map_or(0, |gap| gap.minutes);
     /// Audit events that a filter removed.
-    filtered: Int = input.filtered;
+    filtered: Int = input.counts.filtered;
     /// All events are access lines of the apiserver's own log, which name no user.
-    accessOnly: Bool = input.access_only;
+    accessOnly: Bool = {
+        let events = input.counts.all_events();
+        events > 0 && input.counts.access_lines == events
+    };
     /// A file has requests to servers of different versions at the same time.
-    mixedServers: Bool = input.version.is_mixed;
+    mixedServers: Bool = input.judged.version.is_mixed;
     /// The server versions that fit the log: `1.30 to 1.33`.
-    possibleVersions: Text = input.version.possible.to_string();
+    possibleVersions: Text = input.judged.version.possible.to_string();
     /// The totals for each range of these versions: `1.30: 1,595 LISTs from etcd; 1.31 to 1.33: 125`. Empty if all
     /// ranges have the same totals.
-    totalsByVersion: Text = input.version.totals.join("; ");
+    totalsByVersion: Text = input.judged.version.totals.join("; ");
     /// The difference in LISTs from etcd between the version with the most and the version with the fewest.
-    etcdListsApart: Int = input.version.etcd_lists_apart;
+    etcdListsApart: Int = input.judged.version.etcd_lists_apart;
 };

@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use rayon::prelude::*;
 use rustc_hash::FxBuildHasher;
 
-use super::condition::{Condition, Conjunct};
+use super::condition::{CheckedExpr, Condition};
 use super::facts::RowFacts;
 use super::finding_texts;
 use super::gates::{self, Gates, RequestGate, Worst};
@@ -61,13 +61,13 @@ pub fn judge(
 /// The rows and the facts on the input that rules evaluate.
 pub(crate) struct RuleInput<'a> {
     rows: Rows<'a>,
-    input: InputFacts,
+    input: InputFacts<'a>,
 }
 
 impl<'a> RuleInput<'a> {
-    pub(crate) fn new(clients: &'a JudgedClients, input: &InputCounts, rules: &[Rule]) -> Self {
+    pub(crate) fn new(clients: &'a JudgedClients, input: &'a InputCounts, rules: &[Rule]) -> Self {
         let rows = Rows::new(clients, rules);
-        let input = InputFacts::new(input, &rows.totals);
+        let input = InputFacts::new(input, clients);
         Self { rows, input }
     }
 }
@@ -227,16 +227,16 @@ struct Levels {
 }
 
 impl<'r> RuleRun<'r, '_> {
-    fn judge_input(&mut self, input: &InputFacts) {
+    fn judge_input(&mut self, input: &InputFacts<'_>) {
         let value = |variable: VariableRef| match variable.root {
             Root::Threshold => threshold_value(self.rule.thresholds[variable.index].1),
             _ => (INPUT[variable.index].get)(input),
         };
         let mut highest = None;
         for (severity, condition) in &self.rule.levels {
-            let holds = condition.holds_natively(value).unwrap_or_else(|| {
+            let holds = condition.whole.holds_natively(value).unwrap_or_else(|| {
                 let values: Vec<VariableValue<'_>> =
-                    condition.variables.iter().map(|variable| value(*variable)).collect();
+                    condition.whole.variables.iter().map(|variable| value(*variable)).collect();
                 self.run(condition, &values)
             });
             if holds {
@@ -389,7 +389,7 @@ impl<'r> RuleRun<'r, '_> {
         let mut matching = Matcher::new(condition, rows);
         let mut is_matched = vec![false; rows.facts.len()];
         for (row, is_matched) in (0..).zip(&mut is_matched) {
-            match matching.holds(row, rows, &mut |part, values| self.run_conjunct(part, values)) {
+            match matching.holds(row, rows, &mut |part, values| self.evaluate(part, values)) {
                 Ok(holds) => *is_matched = holds && is_judged[row as usize],
                 Err(error) => self.fail(&condition.source, &error),
             }
@@ -397,9 +397,9 @@ impl<'r> RuleRun<'r, '_> {
         is_matched
     }
 
-    fn run_conjunct(&mut self, part: &Conjunct, values: &[VariableValue<'_>]) -> Result<bool, String> {
+    fn evaluate(&mut self, expr: &CheckedExpr, values: &[VariableValue<'_>]) -> Result<bool, String> {
         self.outcome.runs += 1;
-        part.evaluate(values, |variable| variable.name(&self.rule.thresholds).to_owned())
+        expr.evaluate(values, |variable| variable.name(&self.rule.thresholds).to_owned())
     }
 
     fn fail(&mut self, source: &str, error: &str) {
@@ -410,9 +410,7 @@ impl<'r> RuleRun<'r, '_> {
     }
 
     fn run(&mut self, condition: &Condition, values: &[VariableValue<'_>]) -> bool {
-        self.outcome.runs += 1;
-        let result = condition.evaluate(values, |variable| variable.name(&self.rule.thresholds).to_owned());
-        result.unwrap_or_else(|error| {
+        self.evaluate(&condition.whole, values).unwrap_or_else(|error| {
             self.fail(&condition.source, &error);
             false
         })
@@ -432,9 +430,9 @@ impl<'r> RuleRun<'r, '_> {
                 Root::Threshold => thresholds[variable.index].as_borrowed(),
                 _ => fact(variable, group.representative()),
             };
-            let holds = condition.holds_natively(value).unwrap_or_else(|| {
+            let holds = condition.whole.holds_natively(value).unwrap_or_else(|| {
                 let values: Vec<VariableValue<'static>> =
-                    condition.variables.iter().map(|variable| value(*variable).into_owned()).collect();
+                    condition.whole.variables.iter().map(|variable| value(*variable).into_owned()).collect();
                 cache.get(&values).copied().unwrap_or_else(|| {
                     let holds = self.run(condition, &values);
                     cache.insert(values, holds);

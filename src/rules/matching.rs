@@ -5,7 +5,7 @@
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
-use super::condition::{Condition, Conjunct};
+use super::condition::{CheckedExpr, Condition};
 use super::facts::RowFacts;
 use super::rows::{Rows, fact};
 use super::value::VariableValue;
@@ -44,7 +44,7 @@ impl<'r> Matcher<'r> {
         &mut self,
         row: u32,
         rows: &'r Rows<'_>,
-        run: &mut impl FnMut(&Conjunct, &[VariableValue<'_>]) -> EvalResult,
+        run: &mut impl FnMut(&CheckedExpr, &[VariableValue<'_>]) -> EvalResult,
     ) -> EvalResult {
         let request = rows.ids[row as usize].request_id as usize;
         let facts = &rows.facts[row as usize];
@@ -64,7 +64,7 @@ impl<'r> Matcher<'r> {
 fn all_hold<'r>(
     conjuncts: &mut [CachedConjunct<'r>],
     facts: &'r RowFacts<'_>,
-    run: &mut impl FnMut(&Conjunct, &[VariableValue<'_>]) -> EvalResult,
+    run: &mut impl FnMut(&CheckedExpr, &[VariableValue<'_>]) -> EvalResult,
 ) -> EvalResult {
     let mut failed = None;
     for conjunct in conjuncts {
@@ -79,7 +79,7 @@ fn all_hold<'r>(
 
 /// An operand of a match, with CEL's results.
 struct CachedConjunct<'r> {
-    conjunct: &'r Conjunct,
+    conjunct: &'r CheckedExpr,
     cache: ResultCache<'r, EvalResult>,
 }
 
@@ -87,7 +87,7 @@ impl<'r> CachedConjunct<'r> {
     fn holds(
         &mut self,
         facts: &'r RowFacts<'_>,
-        run: &mut impl FnMut(&Conjunct, &[VariableValue<'_>]) -> EvalResult,
+        run: &mut impl FnMut(&CheckedExpr, &[VariableValue<'_>]) -> EvalResult,
     ) -> EvalResult {
         if let Some(holds) = self.conjunct.holds_natively(|variable| fact(variable, facts)) {
             return Ok(holds);

@@ -14,9 +14,10 @@ use crate::k8s::Library;
 use crate::named::named;
 
 named! {
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
     pub enum Severity {
         /// The finding is for information only.
+        #[default]
         Info = "info",
         /// The user should fix the problem that the finding reports.
         Warning = "warning",

@@ -70,8 +70,10 @@ enum CheckLevel {
 
 impl RuleChecker<'_> {
     fn rule(&mut self, rule_file: RuleFile) -> Option<Rule> {
-        let id = rule_file.id.as_ref().and_then(|id| self.id(id));
-        let name = rule_file.name.as_ref().and_then(|name| self.name(name));
+        let id_form = "id; write two to eight capitals and three digits, such as KT101";
+        let id = self.word(rule_file.id.as_ref(), &IDS, id_form);
+        let name_form = "name; write lower-case words with hyphens, such as list-from-etcd";
+        let name = self.word(rule_file.name.as_ref(), &NAMES, name_form);
         let group_by = self.group_by(&rule_file.group_by);
         let thresholds: Vec<(String, f64)> =
             rule_file.thresholds.iter().map(|(name, number)| (name.value.clone(), *number)).collect();
@@ -144,32 +146,14 @@ impl RuleChecker<'_> {
         self.errors.add(self.file, at, message);
     }
 
-    fn id(&mut self, id: &Positioned<String>) -> Option<String> {
-        let text = &id.value;
-        let is_id = IDS.is_match(text);
-        if !is_id {
-            self.say(
-                id.at,
-                format!(
-                    "'{text}' is not a rule id; write two to eight capitals and three digits, such as KT101"
-                ),
-            );
+    /// Checks the id or the name.
+    fn word(&mut self, word: Option<&Positioned<String>>, pattern: &Regex, wanted: &str) -> Option<String> {
+        let word = word?;
+        let is_valid = pattern.is_match(&word.value);
+        if !is_valid {
+            self.say(word.at, format!("'{}' is not a rule {wanted}", word.value));
         }
-        is_id.then(|| text.clone())
-    }
-
-    fn name(&mut self, name: &Positioned<String>) -> Option<String> {
-        let text = &name.value;
-        let is_name = NAMES.is_match(text);
-        if !is_name {
-            self.say(
-                name.at,
-                format!(
-                    "'{text}' is not a rule name; write lower-case words with hyphens, such as list-from-etcd"
-                ),
-            );
-        }
-        is_name.then(|| text.clone())
+        is_valid.then(|| word.value.clone())
     }
 
     fn group_by(&mut self, words: &[Positioned<String>]) -> RuleGroupBy {
@@ -208,7 +192,11 @@ impl RuleChecker<'_> {
         }
         for (index, (name, _)) in rule_file.thresholds.iter().enumerate() {
             let is_used = |condition: &Condition| {
-                condition.variables.iter().any(|used| used.root == Root::Threshold && used.index == index)
+                condition
+                    .whole
+                    .variables
+                    .iter()
+                    .any(|used| used.root == Root::Threshold && used.index == index)
             };
             if !levels.iter().any(|(_, condition)| is_used(condition)) {
                 self.say(name.at, format!("no level uses threshold.{}; use it or remove it", name.value));

@@ -69,12 +69,8 @@ impl VariableRef {
     /// Returns the part of the name after the dot. `thresholds` are those of the rule.
     pub(super) fn name(self, thresholds: &[(String, f64)]) -> &str {
         match self.root {
-            Root::Client => CLIENT[self.index].name,
-            Root::Request => REQUEST[self.index].name,
-            Root::Server => SERVER[self.index].name,
-            Root::Stats => STATS[self.index].name,
-            Root::Input => INPUT[self.index].name,
             Root::Threshold => &thresholds[self.index].0,
+            root => root.names()[self.index].0,
         }
     }
 }
@@ -90,20 +86,14 @@ pub(crate) struct VariableScope<'a> {
 impl VariableScope<'_> {
     #[must_use]
     pub(crate) fn find(&self, root: Root, name: &str) -> Option<(VariableRef, Kind)> {
-        fn position<Get>(names: &[super::value::Variable<Get>], name: &str) -> Option<(usize, Kind)> {
-            names.iter().position(|own| own.name == name).map(|index| (index, names[index].kind))
-        }
-        let (index, kind) = match root {
-            Root::Client => position(CLIENT, name),
-            Root::Request => position(REQUEST, name),
-            Root::Server => position(SERVER, name),
-            Root::Stats => position(&STATS, name),
-            Root::Input => position(INPUT, name),
-            Root::Threshold => {
-                let index = self.thresholds.iter().position(|(own, _)| own == name)?;
-                Some((index, threshold_kind(self.thresholds[index].1)))
-            }
-        }?;
+        let (index, kind) = if root == Root::Threshold {
+            let index = self.thresholds.iter().position(|(own, _)| own == name)?;
+            (index, threshold_kind(self.thresholds[index].1))
+        } else {
+            let names = root.names();
+            let index = names.iter().position(|(own, ..)| *own == name)?;
+            (index, names[index].1)
+        };
         Some((VariableRef { root, index }, kind))
     }
 

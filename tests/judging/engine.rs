@@ -118,8 +118,8 @@ fn naively(judged: &JudgedClients, rules: &[Rule]) -> Found {
         for (index, facts) in &all {
             let holds = rule.matches.as_ref().is_none_or(|condition| {
                 let values: Vec<VariableValue<'_>> =
-                    condition.variables.iter().map(|name| fact(*name, facts)).collect();
-                condition.evaluate(&values, |name| word(name, rule)).expect("a value")
+                    condition.whole.variables.iter().map(|name| fact(*name, facts)).collect();
+                condition.whole.evaluate(&values, |name| word(name, rule)).expect("a value")
             });
             if holds {
                 let by = rule.group_by;
@@ -142,8 +142,8 @@ fn naively(judged: &JudgedClients, rules: &[Rule]) -> Found {
                     Root::Threshold => threshold(rule.thresholds[name.index].1),
                     _ => fact(*name, group.leading()),
                 };
-                let values: Vec<VariableValue<'_>> = condition.variables.iter().map(value).collect();
-                condition.evaluate(&values, |name| word(name, rule)).expect("a value")
+                let values: Vec<VariableValue<'_>> = condition.whole.variables.iter().map(value).collect();
+                condition.whole.evaluate(&values, |name| word(name, rule)).expect("a value")
             });
             if let Some((severity, _)) = held {
                 let leading = group.leading();

@@ -26,34 +26,21 @@ const TOO_DEEP: &str = "the condition is nested too deeply; split it";
 #[derive(Debug)]
 pub struct Condition {
     pub(crate) source: String,
-    /// The variables that the condition uses, without duplicates.
-    pub variables: Vec<VariableRef>,
+    pub whole: CheckedExpr,
     /// The operands of the condition's outermost `&&`, or the whole condition. The results of each operand are cached
     /// separately. An operand uses fewer variables than the whole condition, so its cached results are used more
     /// often.
-    pub(crate) conjuncts: Vec<Conjunct>,
-    expr: CompiledExpr,
+    pub(crate) conjuncts: Vec<CheckedExpr>,
 }
 
-/// An operand of a condition's outermost `&&`.
+/// A condition, or an operand of its outermost `&&`.
 #[derive(Debug)]
-pub(crate) struct Conjunct {
-    /// The variables that the operand uses, without duplicates.
-    pub(crate) variables: Vec<VariableRef>,
-    expr: CompiledExpr,
-}
-
-/// An expression for CEL's interpreter. It also has a [`NativeExpr`], if the expression can be translated.
-#[derive(Debug)]
-struct CompiledExpr {
+pub struct CheckedExpr {
+    /// The variables that the expression uses, without duplicates.
+    pub variables: Vec<VariableRef>,
+    /// `None` if the expression cannot be translated.
     native: Option<NativeExpr>,
     cel: IdedExpr,
-}
-
-impl CompiledExpr {
-    fn new(cel: &IdedExpr, scope: &VariableScope<'_>) -> Self {
-        Self { native: NativeExpr::new(cel, scope), cel: cel.clone() }
-    }
 }
 
 impl Condition {
@@ -109,81 +96,54 @@ impl Condition {
         if !errors.is_empty() {
             return Err(errors);
         }
-        let conjunct = |expr: &IdedExpr| Conjunct {
-            variables: TypeCheck::run(expr, source_info, scope).0,
-            expr: CompiledExpr::new(expr, scope),
+        let checked = |expr: &IdedExpr, variables| CheckedExpr {
+            variables,
+            native: NativeExpr::new(expr, scope),
+            cel: expr.clone(),
         };
+        let conjunct = |expr| checked(expr, TypeCheck::run(expr, source_info, scope).0);
         let conjuncts = conjuncts_of(expr).into_iter().map(conjunct).collect();
-        Ok(Self { source: source.to_owned(), variables, conjuncts, expr: CompiledExpr::new(expr, scope) })
+        Ok(Self { source: source.to_owned(), whole: checked(expr, variables), conjuncts })
     }
+}
 
-    /// Evaluates the condition without CEL. This suffices for most conditions. `Some` is always equal to CEL's
+impl CheckedExpr {
+    /// Evaluates the expression without CEL. This suffices for most conditions. `Some` is always equal to CEL's
     /// result. `None` means that only CEL can decide.
     pub(crate) fn holds_natively<'v>(
         &'v self,
         find: impl Fn(VariableRef) -> VariableValue<'v>,
     ) -> Option<bool> {
-        self.expr.native.as_ref()?.holds(&find)
+        self.native.as_ref()?.holds(&find)
     }
 
-    /// Evaluates the condition with CEL. `values` are in the order of [`Condition::variables`].
+    /// Evaluates the expression with CEL. `values` are in the order of [`CheckedExpr::variables`].
     ///
     /// # Errors
-    /// CEL's runtime errors, such as a division by zero.
+    /// CEL's runtime errors, such as a division by zero. The whole condition holds if each operand holds. If one operand
+    /// is false, the whole condition is false, even if another operand fails (CEL's `&&`).
     pub fn evaluate(
         &self,
         values: &[VariableValue<'_>],
         name_of: impl Fn(VariableRef) -> String,
     ) -> Result<bool, String> {
-        evaluate(&self.expr.cel, &self.variables, values, name_of)
-    }
-}
-
-impl Conjunct {
-    /// See [`Condition::holds_natively`].
-    pub(crate) fn holds_natively<'v>(
-        &'v self,
-        find: impl Fn(VariableRef) -> VariableValue<'v>,
-    ) -> Option<bool> {
-        self.expr.native.as_ref()?.holds(&find)
-    }
-
-    /// Evaluates the operand with CEL. `values` are in the order of [`Conjunct::variables`].
-    ///
-    /// # Errors
-    /// Returns CEL's runtime errors. The whole condition holds if each operand holds. If one operand is false, the
-    /// whole condition is false, even if another operand fails (CEL's `&&`).
-    pub(crate) fn evaluate(
-        &self,
-        values: &[VariableValue<'_>],
-        name_of: impl Fn(VariableRef) -> String,
-    ) -> Result<bool, String> {
-        evaluate(&self.expr.cel, &self.variables, values, name_of)
-    }
-}
-
-fn evaluate(
-    expr: &IdedExpr,
-    variables: &[VariableRef],
-    values: &[VariableValue<'_>],
-    name_of: impl Fn(VariableRef) -> String,
-) -> Result<bool, String> {
-    let mut roots: Vec<(Root, HashMap<String, cel::Value>)> = Vec::new();
-    for (variable, value) in variables.iter().zip(values) {
-        let at = roots.iter().position(|(root, _)| *root == variable.root).unwrap_or_else(|| {
-            roots.push((variable.root, HashMap::new()));
-            roots.len() - 1
-        });
-        roots[at].1.insert(name_of(*variable), value.to_cel());
-    }
-    let mut context = cel::Context::with_env(environment());
-    for (root, values) in roots {
-        context.add_variable_from_value(root.as_str(), values);
-    }
-    match cel::Value::resolve(expr, &context) {
-        Ok(cel::Value::Bool(holds)) => Ok(holds),
-        Ok(other) => Err(format!("the condition gives {other:?}, not true or false")),
-        Err(error) => Err(error.to_string()),
+        let mut roots: Vec<(Root, HashMap<String, cel::Value>)> = Vec::new();
+        for (variable, value) in self.variables.iter().zip(values) {
+            let at = roots.iter().position(|(root, _)| *root == variable.root).unwrap_or_else(|| {
+                roots.push((variable.root, HashMap::new()));
+                roots.len() - 1
+            });
+            roots[at].1.insert(name_of(*variable), value.to_cel());
+        }
+        let mut context = cel::Context::with_env(environment());
+        for (root, values) in roots {
+            context.add_variable_from_value(root.as_str(), values);
+        }
+        match cel::Value::resolve(&self.cel, &context) {
+            Ok(cel::Value::Bool(holds)) => Ok(holds),
+            Ok(other) => Err(format!("the condition gives {other:?}, not true or false")),
+            Err(error) => Err(error.to_string()),
+        }
     }
 }
 

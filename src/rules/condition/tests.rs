@@ -96,7 +96,7 @@ fn doubles_compare_with_integers() {
     };
     for (peak, holds) in [(20.0, true), (19.9, false)] {
         assert_eq!(
-            condition.evaluate(&[VariableValue::Double(peak), VariableValue::Int(20)], name_of),
+            condition.whole.evaluate(&[VariableValue::Double(peak), VariableValue::Int(20)], name_of),
             Ok(holds)
         );
     }
@@ -142,10 +142,10 @@ proptest! {
             Root::Threshold => ["many", "often"][name.index].to_owned(),
             root => root.names()[name.index].0.to_owned(),
         };
-        let values: Vec<VariableValue<'_>> = condition.variables.iter().map(|name| value(*name)).collect();
-        let by_cel = condition.evaluate(&values, name_of);
-        prop_assert!(!PLANNED.contains(&index) || condition.expr.native.is_some());
-        if let Some(holds) = condition.holds_natively(value) {
+        let values: Vec<VariableValue<'_>> = condition.whole.variables.iter().map(|name| value(*name)).collect();
+        let by_cel = condition.whole.evaluate(&values, name_of);
+        prop_assert!(!PLANNED.contains(&index) || condition.whole.native.is_some());
+        if let Some(holds) = condition.whole.holds_natively(value) {
             prop_assert_eq!(by_cel, Ok(holds), "{}", condition.source);
         }
         for part in &condition.conjuncts {
@@ -191,5 +191,5 @@ const PLANNED: std::ops::Range<usize> = 0..21;
 #[test]
 fn runtime_errors_of_cel_are_reported() {
     let condition = compile("10 / stats.requests > 1").expect("a condition");
-    assert!(condition.evaluate(&[VariableValue::Int(0)], |_| "requests".to_owned()).is_err());
+    assert!(condition.whole.evaluate(&[VariableValue::Int(0)], |_| "requests".to_owned()).is_err());
 }
