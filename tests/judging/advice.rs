@@ -47,27 +47,19 @@ fn log() -> String {
     for (client, agent, pod) in CLIENTS {
         for (number, query) in queries().iter().enumerate() {
             for second in 0..70 {
-                let time = format!("2026-03-02T10:{:02}:{:02}", second / 60, second % 60);
                 let uri = if query.is_empty() {
                     "/api/v1/pods".to_owned()
                 } else {
                     format!("/api/v1/pods?{query}")
                 };
-                let event = serde_json::json!({
-                    "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata",
-                    "auditID": format!("{client}-{number}-{second}"), "stage": "ResponseComplete",
-                    "requestURI": uri, "verb": "list",
-                    "user": {
-                        "username": format!("system:serviceaccount:{client}:q{number}"),
-                        "extra": { "authentication.kubernetes.io/pod-name": [pod] },
-                    },
-                    "sourceIPs": ["10.0.0.1"], "userAgent": agent,
-                    "objectRef": { "resource": "pods", "apiVersion": "v1" },
-                    "responseStatus": { "metadata": {}, "code": 200 },
-                    "requestReceivedTimestamp": format!("{time}.000000Z"), "stageTimestamp": format!("{time}.002000Z"),
-                });
-                log.push_str(&event.to_string());
-                log.push('\n');
+                let event = AuditEvent::new(&format!("{client}-{number}-{second}"), "list", &uri)
+                    .by(&format!("system:serviceaccount:{client}:q{number}"), agent)
+                    .pod(pod)
+                    .ip("10.0.0.1")
+                    .with("objectRef", serde_json::json!({ "resource": "pods", "apiVersion": "v1" }))
+                    .since("2026-03-02T10:00:00Z")
+                    .at(second * 1_000_000, 2_000);
+                log.push_str(&event.line());
             }
         }
     }

@@ -191,17 +191,12 @@ fn one_program_in_many_namespaces_is_one_case() {
 fn a_finding_on_a_sum_shows_the_facts_of_all_clients() {
     let log: Vec<String> = (0..480_u32)
         .map(|number| {
-            let (tenant, second) = (number % 40, number);
-            let stamp = |micros: u32| format!("2026-07-23T10:{:02}:{:02}.{micros:06}Z", second / 60, second % 60);
-            let event = json!({
-                "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata", "auditID": format!("{number}"),
-                "stage": "ResponseComplete", "requestURI": "/api/v1/nodes", "verb": "list",
-                "user": {"username": format!("system:serviceaccount:team-{tenant}:lister"), "extra": {
-                    "authentication.kubernetes.io/pod-name": [format!("lister-6d4cf56db6-x2x{tenant}")]}},
-                "responseStatus": {"code": 200},
-                "requestReceivedTimestamp": stamp(1_000), "stageTimestamp": stamp(2_000),
-            });
-            format!("{event}\n")
+            let tenant = number % 40;
+            AuditEvent::new(&number, "list", "/api/v1/nodes")
+                .by(&format!("system:serviceaccount:team-{tenant}:lister"), "")
+                .pod(&format!("lister-6d4cf56db6-x2x{tenant}"))
+                .at(u64::from(number) * 1_000_000 + 1_000, 1_000)
+                .line()
         })
         .collect();
     let log = log.concat();
@@ -366,19 +361,17 @@ fn tenants_that_list_their_own_configmaps_are_not_an_error() {
 fn a_daemonset_with_few_reviews_for_each_pod_is_quiet() {
     let mut log = String::new();
     for number in 0..12_000_u32 {
-        let (node, second) = (number % 400, number / 40);
-        let stamp = |micros: u32| format!("2026-07-23T10:{:02}:{:02}.{micros:06}Z", second / 60, second % 60);
-        let event = json!({
-            "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata", "auditID": format!("{number}"),
-            "stage": "ResponseComplete", "requestURI": "/apis/authentication.k8s.io/v1/tokenreviews", "verb": "create",
-            "user": {"username": "system:serviceaccount:monitoring:node-exporter", "extra": {
-                "authentication.kubernetes.io/pod-name": [format!("node-exporter-{node:05}")],
-                "authentication.kubernetes.io/node-name": [format!("node-{node}")]}},
-            "userAgent": "kube-rbac-proxy/v0.18 (linux/amd64) kubernetes/abc", "responseStatus": {"code": 201},
-            "requestReceivedTimestamp": stamp(1_000), "stageTimestamp": stamp(2_000),
-        });
-        log += &event.to_string();
-        log.push('\n');
+        let (node, second) = (number % 400, u64::from(number / 40));
+        log += &AuditEvent::new(&number, "create", "/apis/authentication.k8s.io/v1/tokenreviews")
+            .by(
+                "system:serviceaccount:monitoring:node-exporter",
+                "kube-rbac-proxy/v0.18 (linux/amd64) kubernetes/abc",
+            )
+            .pod(&format!("node-exporter-{node:05}"))
+            .node(&format!("node-{node}"))
+            .code(201)
+            .at(second * 1_000_000 + 1_000, 1_000)
+            .line();
     }
     let reviews = |result: &Value| loud(result).into_iter().filter(|one| one.starts_with("KT406")).count();
     assert_eq!(reviews(&report_of(&log)), 0);
@@ -548,20 +541,13 @@ fn a_case_of_refused_writes_says_so_and_names_the_rival() {
 fn a_crash_loop_is_one_case_with_the_lists_that_it_repeats() {
     let mut log = String::new();
     let mut event = |second: u32, node: u32, verb: &str, uri: &str, lasts: u32| {
-        let stamp =
-            |second: u32| format!("2026-07-23T10:{:02}:{:02}.{:06}Z", second / 60, second % 60, node * 997);
-        let event = json!({
-            "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata",
-            "auditID": format!("{node}-{second}-{uri}"), "stage": "ResponseComplete", "requestURI": uri, "verb": verb,
-            "user": {"username": "system:serviceaccount:logging:agent", "extra": {
-                "authentication.kubernetes.io/pod-name": [format!("agent-{node:05}")],
-                "authentication.kubernetes.io/node-name": [format!("node-{node}")]}},
-            "sourceIPs": [format!("10.0.0.{node}")], "userAgent": "agent/v0.3.1 (linux/amd64) kubernetes/abc",
-            "responseStatus": {"code": 200},
-            "requestReceivedTimestamp": stamp(second), "stageTimestamp": stamp(second + lasts),
-        });
-        log += &event.to_string();
-        log.push('\n');
+        log += &AuditEvent::new(&format!("{node}-{second}-{uri}"), verb, uri)
+            .by("system:serviceaccount:logging:agent", "agent/v0.3.1 (linux/amd64) kubernetes/abc")
+            .pod(&format!("agent-{node:05}"))
+            .node(&format!("node-{node}"))
+            .ip(&format!("10.0.0.{node}"))
+            .at(u64::from(second) * 1_000_000 + u64::from(node) * 997, u64::from(lasts) * 1_000_000)
+            .line();
     };
     for node in 0..20 {
         let mut second = 10 + node % 3;
@@ -587,15 +573,10 @@ fn a_crash_loop_is_one_case_with_the_lists_that_it_repeats() {
 
 #[test]
 fn across_an_upgrade_a_case_counts_what_its_sentence_counts() {
-    let stated = |version: &str, minute: u32| {
-        let event = json!({
-            "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata", "auditID": version,
-            "stage": "ResponseComplete", "requestURI": "/readyz", "verb": "get", "user": {"username": "system:apiserver"},
-            "userAgent": format!("kube-apiserver/{version} (linux/amd64) kubernetes/abcdef0"),
-            "responseStatus": {"code": 200}, "requestReceivedTimestamp": format!("2026-07-23T10:{minute:02}:00.000500Z"),
-            "stageTimestamp": format!("2026-07-23T10:{minute:02}:00.000600Z"),
-        });
-        format!("{event}\n")
+    let stated = |version: &str, minute: u64| {
+        let agent = format!("kube-apiserver/{version} (linux/amd64) kubernetes/abcdef0");
+        let event = AuditEvent::new(&version, "get", "/readyz").by("system:apiserver", &agent);
+        event.at(minute * 60_000_000 + 500, 100).line()
     };
     let polls = lines(&[list("system:serviceaccount:a:poller", "poller/v1.2", "/api/v1/pods")]);
     let log =

@@ -1,8 +1,8 @@
 //! Compares the rule engine with a naive implementation, and the numbers for rules with logs that are counted
 //! by hand.
 
+use crate::support::event::AuditEvent;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fmt::Write as _;
 use std::fs;
 
 use kubetoll::apiserver::Server;
@@ -54,25 +54,14 @@ struct Request<'a> {
 /// A request's events, with RequestReceived.
 fn events(requests: &[Request<'_>]) -> String {
     let mut log = String::new();
-    for (number, request) in requests.iter().enumerate() {
-        let Request { at, user, agent, verb, uri, code, millis } = request;
-        let time = |at: u32, millis: u32| {
-            let (minute, second, milli) = (at / 60 % 60, at % 60 + millis / 1_000, millis % 1_000);
-            format!("2026-03-02T10:{:02}:{:02}.{milli:03}000Z", minute + second / 60, second % 60)
+    for (number, Request { at, user, agent, verb, uri, code, millis }) in requests.iter().enumerate() {
+        let event = |micros: u64| {
+            let event = AuditEvent::new(&number, verb, uri).by(user, agent).code(*code);
+            event.since("2026-03-02T10:00:00Z").at(u64::from(at % 3_600) * 1_000_000, micros)
         };
-        let received = time(*at, 0);
-        for (stage, end) in [("RequestReceived", received.clone()), ("ResponseComplete", time(*at, *millis))]
-        {
-            if stage == "ResponseComplete" && *code == 0 {
-                continue;
-            }
-            let event = json!({
-                "kind": "Event", "apiVersion": "audit.k8s.io/v1", "auditID": number.to_string(), "stage": stage,
-                "requestURI": uri, "verb": verb, "user": {"username": user}, "userAgent": agent,
-                "responseStatus": (stage != "RequestReceived").then(|| json!({"code": code})),
-                "requestReceivedTimestamp": received, "stageTimestamp": end,
-            });
-            writeln!(log, "{event}").expect("a String takes all");
+        log += &event(0).stage("RequestReceived").line();
+        if *code != 0 {
+            log += &event(u64::from(*millis) * 1_000).line();
         }
     }
     log
@@ -356,20 +345,16 @@ fn statistics_are_those_of_the_log() {
 #[test]
 fn deprecated_apis_are_counted_with_their_release() {
     let event = |number: usize, annotations: serde_json::Value| {
-        json!({
-            "kind": "Event", "apiVersion": "audit.k8s.io/v1", "auditID": number.to_string(), "stage": "ResponseComplete",
-            "requestURI": "/apis/policy/v1beta1/poddisruptionbudgets", "verb": "list", "user": {"username": "u"},
-            "responseStatus": {"code": 200}, "annotations": annotations,
-            "requestReceivedTimestamp": "2026-03-02T10:00:00.000000Z", "stageTimestamp": "2026-03-02T10:00:00.001000Z",
-        })
-        .to_string()
+        let uri = "/apis/policy/v1beta1/poddisruptionbudgets";
+        let event = AuditEvent::new(&number, "list", uri).by("u", "").with("annotations", annotations);
+        event.since("2026-03-02T10:00:00Z").at(0, 1_000).line()
     };
     let log = [
         event(1, json!({"k8s.io/deprecated": "true", "k8s.io/removed-release": "1.25"})),
         event(2, json!({"k8s.io/deprecated": "true"})),
         event(3, json!({})),
     ]
-    .join("\n");
+    .concat();
     let (judged, input) = judged_clients(&log);
     let rule = everything("[client]", "true", "stats.deprecated > 0");
     let judged = judge(&judged, &input, &[rule], &[]);

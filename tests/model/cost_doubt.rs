@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::support::command::Dir;
+use crate::support::event::AuditEvent;
 
 /// A request: client, target, second within the log's hour, and status.
 struct Request<'a> {
@@ -27,17 +28,14 @@ fn log(requests: impl IntoIterator<Item = Request<'static>>) -> String {
         } else {
             "list"
         };
-        let mut event = json!({
-            "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata", "auditID": number.to_string(),
-            "stage": "ResponseComplete", "requestURI": uri, "verb": verb, "user": {"username": user},
-            "userAgent": "agent/v1.0.0", "responseStatus": {"code": status},
-        });
-        if let Some(received) = received {
-            let at = json!(format!("2026-07-23T{received}.000000Z"));
-            event["requestReceivedTimestamp"] = at.clone();
-            event["stageTimestamp"] = at;
-        }
-        format!("{event}\n")
+        let event = AuditEvent::new(&number, verb, &uri).by(user, "agent/v1.0.0").code(status);
+        let event = match received {
+            Some(received) => event.since(&format!("2026-07-23T{received}Z")).at(0, 0),
+            None => ["requestReceivedTimestamp", "stageTimestamp"]
+                .into_iter()
+                .fold(event, |event, field| event.with(field, Value::Null)),
+        };
+        event.line()
     };
     requests.into_iter().enumerate().map(line).collect()
 }

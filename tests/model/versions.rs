@@ -351,16 +351,11 @@ fn server_log(
     let mut lines = Vec::new();
     for second in seconds {
         let mut line = |kind: &str, user: &str, agent: &str, verb: &str, uri: &str, code: u16| {
-            let line = json!({
-                "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata",
-                "auditID": format!("{name}-{second}-{kind}"), "stage": "ResponseComplete", "requestURI": uri,
-                "verb": verb, "user": {"username": user}, "sourceIPs": ["10.0.0.7"], "userAgent": agent,
-                "responseStatus": {"metadata": {}, "code": code},
-                "requestReceivedTimestamp":
-                    format!("2026-01-01T00:{:02}:{:02}.000000Z", second / 60, second % 60),
-                "stageTimestamp": format!("2026-01-01T00:{:02}:{:02}.100000Z", second / 60, second % 60),
-            });
-            lines.push((second, format!("{line}\n")));
+            let event =
+                AuditEvent::new(&format!("{name}-{second}-{kind}"), verb, uri).by(user, agent).code(code);
+            let received = u64::from(second) * 1_000_000;
+            let event = event.ip("10.0.0.7").since("2026-01-01T00:00:00Z").at(received, 100_000);
+            lines.push((second, event.line()));
         };
         let node = second % 7;
         let lease = format!("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n{node}");

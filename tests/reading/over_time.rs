@@ -6,6 +6,7 @@ use std::process::Command;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use crate::support::event::AuditEvent;
 use crate::support::library::{conservation, run};
 
 const POLLER: &str = "system:serviceaccount:monitoring:poller";
@@ -13,18 +14,14 @@ const FIRST: i64 = 1_795_206_960_000_000;
 
 /// A LIST of pods from etcd, `minute` minutes after 2026-11-20 20:36 UTC.
 fn event(minute: i64, number: usize, user: &str, uri: &str, stage: &str) -> String {
-    let at = |micros: i64| {
-        let at = FIRST + minute * 60_000_000 + micros;
-        chrono::DateTime::from_timestamp_micros(at).expect("an instant").to_rfc3339()
-    };
-    let event = json!({
-        "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata",
-        "auditID": format!("{user}-{minute}-{number}"), "stage": stage, "requestURI": uri, "verb": "list",
-        "user": {"username": user}, "sourceIPs": ["10.0.0.7"], "userAgent": "poller/v1.2.3",
-        "responseStatus": {"metadata": {}, "code": 200},
-        "requestReceivedTimestamp": at(0), "stageTimestamp": at(1_000),
-    });
-    event.to_string() + "\n"
+    let received = u64::try_from(FIRST + minute * 60_000_000).expect("after 1970");
+    AuditEvent::new(&format!("{user}-{minute}-{number}"), "list", uri)
+        .by(user, "poller/v1.2.3")
+        .ip("10.0.0.7")
+        .since("1970-01-01T00:00:00Z")
+        .at(received, 1_000)
+        .stage(stage)
+        .line()
 }
 
 /// LISTs of a user, with the number for each minute.

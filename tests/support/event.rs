@@ -36,6 +36,35 @@ impl AuditEvent {
         self
     }
 
+    /// Binds the token to a pod.
+    pub fn pod(self, pod: &str) -> Self {
+        self.extra("authentication.kubernetes.io/pod-name", pod)
+    }
+
+    pub fn node(self, node: &str) -> Self {
+        self.extra("authentication.kubernetes.io/node-name", node)
+    }
+
+    fn extra(mut self, key: &str, name: &str) -> Self {
+        self.value["user"]["extra"][key] = json!([name]);
+        self
+    }
+
+    /// RequestReceived has no status.
+    pub fn stage(mut self, stage: &str) -> Self {
+        self.value["stage"] = stage.into();
+        if stage == "RequestReceived" {
+            self.value["responseStatus"] = Value::Null;
+        }
+        self
+    }
+
+    /// Sets any other field.
+    pub fn with(mut self, field: &str, value: Value) -> Self {
+        self.value[field] = value;
+        self
+    }
+
     /// When the log begins; before [`Self::at`].
     pub fn since(mut self, begin: &str) -> Self {
         self.begin = begin.parse().expect("a timestamp");
