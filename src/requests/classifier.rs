@@ -5,21 +5,17 @@
 //! Tests compare it with a classifier that has empty caches.
 
 use super::access;
-use super::cache::Cache;
 use super::client_identity::ClientIdentity;
 use super::event;
 use super::fingerprint::Fingerprints;
 use super::request::{CacheKeys, Request};
 use super::spec_cache::SpecCache;
 use super::template::Template;
+use crate::cache::Cache;
 use crate::decode::klog::AccessLine;
 use crate::input::SourcePosition;
-use crate::k8s::event::CallerId;
 use crate::k8s::timestamp::RecentMinute;
 use crate::k8s::{Event, Stage};
-
-/// The number of slots in the table that maps caller IDs to client keys.
-const TEXTS: usize = 1 << 12;
 
 /// Builds requests from audit events and access lines.
 #[derive(Debug, Default)]
@@ -28,7 +24,7 @@ pub struct Classifier {
     clients: Cache<ClientIdentity>,
     specs: SpecCache,
     /// The cache keys of clients, by caller ID. So a repeated caller is not hashed again.
-    client_keys: Vec<(Option<CallerId>, u64)>,
+    client_keys: Cache<u64>,
     minute: RecentMinute,
 }
 
@@ -48,8 +44,8 @@ impl Classifier {
                 .clients
                 .get(keys.client, ClientIdentity::size(event), |client| client.set_from_event(event)),
         };
-        let spec = if let Some(index) = self.specs.template_hit(keys.spec) {
-            self.specs.at(index, &event.request_uri)
+        let spec = if let Some(hit) = self.specs.template_hit(keys.spec) {
+            self.specs.at(hit, &event.request_uri)
         } else {
             let template = Template::parse(&event.request_uri);
             // Only a valid target has a template, and then the object reference is not needed.
@@ -65,16 +61,9 @@ impl Classifier {
 
     /// The cache key of the event's client.
     fn client_key(&mut self, event: &Event<'_>) -> u64 {
-        let Some(id) = event.caller_id else { return self.prints.client(event) };
-        let slot = usize::try_from(id.number()).unwrap_or(usize::MAX) % TEXTS;
-        if self.client_keys.is_empty() {
-            self.client_keys.resize(TEXTS, (None, 0));
-        }
-        let cached = &mut self.client_keys[slot];
-        if cached.0 != Some(id) {
-            *cached = (Some(id), self.prints.client(event));
-        }
-        cached.1
+        let Self { prints, client_keys, .. } = self;
+        let Some(id) = event.caller_id else { return prints.client(event) };
+        *client_keys.get(id.hash(), 0, |key| *key = prints.client(event))
     }
 
     /// Builds the request of an access line. `ended` is the time of the line, in microseconds since 1970.

@@ -1,7 +1,6 @@
 //! Turns an event or an access line into a [`Request`]: client, request shape and outcome.
 
 pub(crate) mod access;
-mod cache;
 pub(crate) mod classifier;
 pub(crate) mod client_identity;
 mod confirmed_claim;

@@ -3,32 +3,26 @@
 //!
 //! Tests compare it with parsing each target.
 
-use super::cache::Cache;
 use super::fingerprint::Fingerprints;
 use super::request_spec::{CachedTarget, RequestSpec, ShapeInterner, TargetDetails};
 use super::template::Template;
+use crate::cache::Cache;
 use crate::decode::klog::AccessLine;
 use crate::k8s::Event;
 use crate::k8s::event::{ObjectRef, Text};
-
-/// The number of slots in the table of targets whose templates are cached. With this size, the table fits into the
-/// processor's cache.
-const TEMPLATE_HITS: usize = 1 << 12;
 
 #[derive(Debug, Default)]
 pub(super) struct SpecCache {
     by_template: Cache<CachedTarget>,
     by_target: Cache<CachedTarget>,
     shapes: ShapeInterner,
-    /// Targets whose templates are cached. The key of a target selects its slot.
-    template_hits: Vec<TemplateHit>,
+    /// Targets whose templates are cached.
+    template_hits: Cache<TemplateHit>,
 }
 
 /// A target whose template is cached.
 #[derive(Debug, Default, Clone, Copy)]
 struct TemplateHit {
-    /// The key of the target; 0 for an empty slot.
-    key: u64,
     /// The key of the template, and its slot in `by_template`.
     template: (u64, usize),
     own: TargetDetails,
@@ -36,15 +30,15 @@ struct TemplateHit {
 
 impl SpecCache {
     /// The slot of the target with this key in `template_hits`, if the template of the target is still cached.
-    pub(crate) fn template_hit(&self, key: u64) -> Option<usize> {
-        let index = index_of(key);
-        let TemplateHit { key: own, template: (template, slot), .. } = *self.template_hits.get(index)?;
-        (own == key && self.by_template.holds(slot, template)).then_some(index)
+    pub(crate) fn template_hit(&mut self, key: u64) -> Option<usize> {
+        let hit = self.template_hits.slot(key)?;
+        let (template, slot) = self.template_hits.at(hit).template;
+        self.by_template.holds(slot, template).then_some(hit)
     }
 
-    /// The spec of `target` at an index that [`SpecCache::template_hit`] just returned.
-    pub(crate) fn at<'q>(&'q self, index: usize, target: &'q str) -> RequestSpec<'q> {
-        let hit = &self.template_hits[index];
+    /// The spec of `target` in a slot that [`SpecCache::template_hit`] just returned.
+    pub(crate) fn at<'q>(&'q self, hit: usize, target: &'q str) -> RequestSpec<'q> {
+        let hit = self.template_hits.at(hit);
         self.by_template.at(hit.template.1).spec_with(&hit.own, target)
     }
 
@@ -65,8 +59,8 @@ impl SpecCache {
         {
             let cached = by_template.at(slot);
             let own = cached.details(template);
-            template_hits.resize(TEMPLATE_HITS, TemplateHit::default());
-            template_hits[index_of(key)] = TemplateHit { key, template: (template_key, slot), own };
+            let hit = template_hits.slot(key).unwrap_or_else(|| template_hits.free(key));
+            *template_hits.at_mut(hit) = TemplateHit { template: (template_key, slot), own };
             return cached.spec_with(&own, &event.request_uri);
         }
         let texts = event.request_uri.len() + object.map_or(0, CachedTarget::size);
@@ -89,8 +83,4 @@ impl SpecCache {
             .get(key, line.uri.len(), |cached| *cached = CachedTarget::from_access_line(line, shapes))
             .spec()
     }
-}
-
-fn index_of(key: u64) -> usize {
-    (key >> 32) as usize % TEMPLATE_HITS
 }

@@ -9,11 +9,9 @@ use rustc_hash::FxHasher;
 
 use super::cursor::JsonCursor;
 use super::objects::ClientFields;
+use crate::cache::Cache;
 use crate::k8s::event::CallerId;
 
-/// The number of slots of a new cache. The cache grows up to `SLOTS` slots.
-const FIRST_SLOTS: usize = 1 << 4;
-const SLOTS: usize = 1 << 12;
 /// In bytes. Longer texts are not cached.
 const MAX_TEXT: usize = 1 << 10;
 /// The number of bytes that distinguish the clients of one user. These bytes begin where the texts of the clients
@@ -25,19 +23,15 @@ const START: &[u8] = br#","user":{"username":""#;
 /// Caches the clients of recent events.
 #[derive(Debug, Default)]
 pub struct CachedCallers {
-    /// The users. A hash of the user name selects the slot.
-    users: Vec<CachedUser>,
-    /// The clients. The hash that selects the slot covers the user name and the bytes that distinguish the user's
-    /// clients.
-    callers: Vec<CachedCaller>,
-    /// The number of clients that were added to the cache, including those that replaced another client.
-    filled: usize,
+    /// The users, by a hash of the user name.
+    users: Cache<CachedUser>,
+    /// The clients, by a hash of the user name and the bytes that distinguish the user's clients.
+    callers: Cache<CachedCaller>,
 }
 
 /// A user, who may have several clients: for example, all pods with one ServiceAccount.
 #[derive(Debug, Default, Clone)]
 struct CachedUser {
-    hash: u64,
     /// The first offset at which the texts of the user's clients differ. `None` if only one client is cached.
     first_difference: Option<usize>,
     /// The text of one of the user's clients. The texts of other clients are compared with it to find
@@ -47,8 +41,6 @@ struct CachedUser {
 
 #[derive(Debug, Default, Clone)]
 struct CachedCaller {
-    /// The hash that selects the slot.
-    hash: u64,
     text: String,
     /// The positions of the fields in `text`.
     client: ClientFields,
@@ -71,8 +63,9 @@ impl CachedCallers {
     pub(super) fn pass(&mut self, cursor: &mut JsonCursor<'_>) -> Option<(ClientFields, Option<CallerSlot>)> {
         let (start, rest) = (cursor.mark(), cursor.rest());
         let Some(hash) = user_hash(cursor) else { return Some((ClientFields::take(cursor)?, None)) };
-        let index = slot_of(self.hash(hash, rest), &self.callers);
-        if let Some(cached) = self.callers.get(index)
+        let key = self.hash(hash, rest);
+        if let Some(index) = self.callers.slot(key)
+            && let cached = self.callers.at(index)
             && let Some(id) = cached.id
             && rest.starts_with(cached.text.as_bytes())
         {
@@ -95,7 +88,7 @@ impl CachedCallers {
     /// equal.
     pub(super) fn skips_annotations(&self, slot: Option<CallerSlot>, cursor: &mut JsonCursor<'_>) -> bool {
         let Some(CallerSlot { index, .. }) = slot else { return false };
-        let same = &self.callers[index].annotations;
+        let same = &self.callers.at(index).annotations;
         !same.is_empty() && cursor.take_literal(same)
     }
 
@@ -103,18 +96,18 @@ impl CachedCallers {
     /// faster.
     pub(super) fn keep_annotations(&mut self, slot: Option<CallerSlot>, text: &[u8]) {
         if let Some(CallerSlot { index, .. }) = slot.filter(|_| text.len() <= MAX_TEXT) {
-            let own = &mut self.callers[index].annotations;
+            let own = &mut self.callers.at_mut(index).annotations;
             own.clear();
             own.extend_from_slice(text);
         }
     }
 
-    /// Returns the hash that selects the slot of a client. Many clients can have the same user name, so the hash of
+    /// Returns the key of a client. Many clients can have the same user name, so the hash of
     /// the user name (`hash`) is not enough. The result also covers a few bytes of `rest`, the text of the event from
     /// the client on. These bytes begin at the first offset where the texts of the user's clients differ.
-    fn hash(&self, hash: u64, rest: &[u8]) -> u64 {
-        let user = self.users.get(slot_of(hash, &self.users));
-        let first_difference = user.and_then(|user| user.first_difference.filter(|_| user.hash == hash));
+    fn hash(&mut self, hash: u64, rest: &[u8]) -> u64 {
+        let user = self.users.slot(hash).map(|slot| self.users.at(slot));
+        let first_difference = user.and_then(|user| user.first_difference);
         let distinguishing = first_difference.and_then(|at| rest.get(at..)).unwrap_or_default();
         let mut hasher = FxHasher::default();
         hasher.write_u64(hash);
@@ -125,53 +118,26 @@ impl CachedCallers {
     /// Adds a parsed client to the cache. `hash` is the hash of the user name, and `text` is the client's text.
     /// `rest` is the text of the event from the client on.
     fn insert(&mut self, hash: u64, rest: &[u8], text: &str, client: ClientFields) {
-        self.grow();
-        let slot = slot_of(hash, &self.users);
-        let user = &mut self.users[slot];
-        if user.hash != hash {
-            user.hash = hash;
-            user.first_difference = None;
-            user.text.clear();
-            user.text.push_str(text);
-        } else if user.text != text {
-            let same = user.text.bytes().zip(text.bytes()).take_while(|(own, other)| own == other).count();
-            user.first_difference = Some(user.first_difference.map_or(same, |before| before.min(same)));
+        if let Some(slot) = self.users.slot(hash) {
+            let user = self.users.at_mut(slot);
+            if user.text != text {
+                let same =
+                    user.text.bytes().zip(text.bytes()).take_while(|(own, other)| own == other).count();
+                user.first_difference = Some(user.first_difference.map_or(same, |before| before.min(same)));
+            }
+        } else {
+            let slot = self.users.free(hash);
+            *self.users.at_mut(slot) = CachedUser { first_difference: None, text: text.to_owned() };
         }
-        let hash = self.hash(hash, rest);
-        let slot = slot_of(hash, &self.callers);
-        let cached = &mut self.callers[slot];
-        cached.hash = hash;
+        let key = self.hash(hash, rest);
+        let slot = self.callers.slot(key).unwrap_or_else(|| self.callers.free(key));
+        let cached = self.callers.at_mut(slot);
         cached.text.clear();
         cached.text.push_str(text);
         cached.client = client;
         cached.id = Some(CallerId::next());
         cached.annotations.clear();
     }
-
-    /// Grows the cache if a quarter of its slots were filled, so that few clients share a slot.
-    fn grow(&mut self) {
-        self.filled += 1;
-        if 4 * self.filled > self.callers.len() && self.callers.len() < SLOTS {
-            let slots = (4 * self.callers.len()).max(FIRST_SLOTS);
-            self.callers = spread(&mut self.callers, slots, |cached| cached.hash);
-            self.users = spread(&mut self.users, slots, |user| user.hash);
-        }
-    }
-}
-
-/// The slot of a hash. The number of slots is a power of two.
-fn slot_of<T>(hash: u64, slots: &[T]) -> usize {
-    (hash >> 20) as usize & slots.len().saturating_sub(1)
-}
-
-/// Moves all entries into a larger number of slots.
-fn spread<T: Default + Clone>(old: &mut Vec<T>, slots: usize, hash: impl Fn(&T) -> u64) -> Vec<T> {
-    let mut new = vec![T::default(); slots];
-    for entry in old.drain(..).filter(|entry| hash(entry) != 0) {
-        let slot = slot_of(hash(&entry), &new);
-        new[slot] = entry;
-    }
-    new
 }
 
 /// Parses the user name, and returns its hash.

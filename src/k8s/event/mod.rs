@@ -113,9 +113,11 @@ impl CallerId {
         Self(NonZeroU64::new(number).unwrap_or(NonZeroU64::MIN))
     }
 
+    /// A hash of the ID. IDs are consecutive, and the product differs in the high bits, as the hashes of texts do.
+    /// Different IDs have different hashes.
     #[must_use]
-    pub(crate) fn number(self) -> u64 {
-        self.0.get()
+    pub(crate) fn hash(self) -> u64 {
+        self.0.get().wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 }
 
