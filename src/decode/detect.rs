@@ -1,6 +1,6 @@
 //! Detects from a stream's first bytes how the stream divides into records.
 
-use super::envelope::{Envelope, json, yaml};
+use super::envelope::{Envelope, Property, json, yaml};
 use super::klog;
 use super::outcome::Layers;
 use super::unfinished_lines::ends_unfinished;
@@ -40,7 +40,7 @@ pub fn framing(start: &[u8]) -> Framing {
 #[must_use]
 pub fn framing_of(layers: Layers, start: &[u8]) -> Framing {
     match layers.iter().next() {
-        Some(Envelope::Json | Envelope::JsonArray | Envelope::Firehose) => Framing::Json,
+        Some(envelope) if envelope.has(Property::Documents) => Framing::Json,
         Some(Envelope::Yaml) => Framing::Yaml,
         _ => framing(start),
     }

@@ -10,7 +10,6 @@ pub mod klog;
 mod line_parts;
 pub mod on_demand;
 pub(crate) mod outcome;
-mod prefix;
 pub(crate) mod skip;
 mod unescape;
 mod unfinished_lines;

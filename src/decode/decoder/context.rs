@@ -1,6 +1,6 @@
 //! The context of a text: its envelopes, its timestamps and its position in the record.
 
-use crate::decode::envelope::{Envelope, syslog};
+use crate::decode::envelope::{Envelope, Property, syslog};
 use crate::decode::klog::KlogTime;
 use crate::decode::outcome::{Extent, Layers, Outcome};
 use crate::decode::skip::SkipReason;
@@ -81,7 +81,7 @@ impl<'t> TextContext<'t> {
     }
 
     pub(crate) fn within(self, envelope: Envelope, time: Option<&'t str>) -> Self {
-        let is_shared = self.is_shared || envelope.is_shared();
+        let is_shared = self.is_shared || envelope.has(Property::Shared);
         Self { layers: self.layers.with(envelope), is_shared, time: time.or(self.time), ..self }
     }
 
@@ -93,7 +93,9 @@ impl<'t> TextContext<'t> {
 
 /// Chooses the skip reason for an incomplete object.
 pub(super) fn cut_reason(text: &str, context: TextContext<'_>) -> SkipReason {
-    if text.len() >= CLOUDWATCH_CUT && context.layers.iter().any(Envelope::is_cloudwatch) {
+    if text.len() >= CLOUDWATCH_CUT
+        && context.layers.iter().any(|envelope| envelope.has(Property::CloudWatch))
+    {
         SkipReason::CutByCloudwatch
     } else {
         SkipReason::Truncated

@@ -3,7 +3,6 @@
 
 mod context;
 mod etcd_line;
-mod open;
 mod pieces;
 
 pub(crate) use context::OutcomeSink;
@@ -11,11 +10,11 @@ pub use context::SourceFacts;
 
 use context::{TextContext, cut_reason};
 use etcd_line::{etcd_line, line_inside};
-use open::open;
-use pieces::{Gaps, Pieces, end_of, is_batch, offset_of, start_of, unescaped_as_far_as_possible};
+use pieces::{Gaps, Pieces, end_of, offset_of, start_of, unescaped_as_far_as_possible};
 
 use super::envelope::{
-    Content, Envelope, Inner, audit, cri, docker, json, json_array, logs_insights, otlp, syslog, yaml,
+    self, Content, Envelope, Inner, JsonObject, Prefixed, Property, audit, cri, docker, json, json_array,
+    logs_insights, otlp, syslog, yaml,
 };
 use super::envelope_keys::{EnvelopeKeys, is_string, may_hold_event, timestamp_micros};
 use super::etcd;
@@ -24,7 +23,6 @@ use super::klog::{self, ClockContext};
 use super::line_parts::LineParts;
 use super::on_demand::{CachedCallers, EventFields, START};
 use super::outcome::{Extent, Layers, Outcome};
-use super::prefix::{self, Prefixed};
 use super::skip::SkipReason;
 use super::unescape::unescape;
 use super::unfinished_lines::UnfinishedLines;
@@ -355,7 +353,7 @@ impl Decoder {
         };
         let is_event = audit::is_event(&event);
         if is_event {
-            out(Outcome::Event(&event, Some(text)), context.layers.with(audit::format_of(&event)));
+            out(Outcome::Event(&event, Some(text)), context.layers.with(Envelope::of_event(&event)));
         }
         is_event
     }
@@ -375,7 +373,9 @@ impl Decoder {
         {
             return Self::klog(&line, text, Envelope::HttpLogJson, context, out);
         }
-        let Some((envelope, payload)) = open(text, keys, context.layers) else {
+        let Some((envelope, payload)) =
+            envelope::open(&JsonObject { text, keys, is_in_stream: context.layers.contains(Envelope::Json) })
+        else {
             return self.unknown(text, keys, context, out);
         };
         self.is_envelope_at[context.layers.len()] = true;
@@ -530,13 +530,13 @@ impl Decoder {
             return;
         }
         if context.layers.len() < Layers::MAX {
-            match prefix::strip(trimmed) {
-                Some(Prefixed::Line(envelope, line)) => {
+            match envelope::strip(trimmed) {
+                Some((envelope, Prefixed::Line(line))) => {
                     let context = if self.is_for_etcd { context.dated_by(trimmed) } else { context };
                     return self.nested(line.rest, context.within(envelope, line.time), out);
                 }
-                Some(Prefixed::Cri(line)) => {
-                    let context = context.within(Envelope::Cri, line.text.time);
+                Some((envelope, Prefixed::Cri(line))) => {
+                    let context = context.within(envelope, line.text.time);
                     if line.is_unfinished {
                         return self.part(line.stream, line.text.rest.as_bytes(), context, out);
                     }
@@ -545,8 +545,8 @@ impl Decoder {
                     }
                     return self.nested(line.text.rest, context, out);
                 }
-                Some(Prefixed::Legacy(event)) => {
-                    return out(Outcome::Event(&event, None), context.layers.with(Envelope::Legacy));
+                Some((envelope, Prefixed::Legacy(event))) => {
+                    return out(Outcome::Event(&event, None), context.layers.with(envelope));
                 }
                 None => {}
             }
@@ -655,7 +655,7 @@ impl Decoder {
         }
         // Try this before the other envelopes: `aws_logs_tail` would take the date of an etcd line for the name of a
         // log stream.
-        match prefix::after_timestamp(text).and_then(|(time, rest)| Some((time, etcd::read(rest)?))) {
+        match envelope::after_timestamp(text).and_then(|(time, rest)| Some((time, etcd::read(rest)?))) {
             Some((time, result)) if context.layers.len() < Layers::MAX => {
                 etcd_line(result, text, context.within(Envelope::CloudwatchExport, Some(time)), out);
                 true
@@ -833,7 +833,7 @@ impl Decoder {
     fn only_batch<'t>(&self, context: TextContext<'t>) -> TextContext<'t> {
         let named = self.required_format.iter().flat_map(|required_format| required_format.iter());
         named
-            .filter(|envelope| is_batch(*envelope) && !context.layers.contains(*envelope))
+            .filter(|envelope| envelope.has(Property::Batch) && !context.layers.contains(*envelope))
             // Only `layers` changes here. `is_shared` would turn damaged elements into foreign ones.
             .fold(context, |context, envelope| TextContext {
                 layers: context.layers.with(envelope),

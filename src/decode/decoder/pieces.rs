@@ -1,7 +1,6 @@
 //! Finds whole values in damaged text, and the gaps between them.
 
 use super::context::{OutcomeSink, TextContext};
-use crate::decode::envelope::Envelope;
 use crate::decode::skip::SkipReason;
 
 /// Which objects of a text may be events.
@@ -10,19 +9,6 @@ pub(super) enum Pieces {
     Any,
     /// Only elements of arrays, because the text itself is valid JSON.
     Elements,
-}
-
-pub(super) fn is_batch(envelope: Envelope) -> bool {
-    matches!(
-        envelope,
-        Envelope::JsonArray
-            | Envelope::EventList
-            | Envelope::CloudwatchSubscription
-            | Envelope::Firehose
-            | Envelope::LogsInsights
-            | Envelope::AzureRecords
-            | Envelope::Otlp
-    )
 }
 
 /// Returns where a JSON value with this brace may begin: at the brace, or at the quote before it if the value is a

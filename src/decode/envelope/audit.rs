@@ -2,7 +2,6 @@
 //!
 //! Source: k8s.io/apiserver `plugin/pkg/audit/log/backend.go`, format `json`.
 
-use super::Envelope;
 use crate::k8s::Event;
 
 /// Whether a decoded object is an audit event.
@@ -13,10 +12,4 @@ pub(crate) fn is_event(event: &Event<'_>) -> bool {
         && (event.api_version.is_empty() || event.api_version.starts_with("audit.k8s.io/"))
         && !event.audit_id.is_empty()
         && event.stage().is_some()
-}
-
-/// The format of an event: plain, or with the fields of OpenShift's collector.
-#[must_use]
-pub(crate) fn format_of(event: &Event<'_>) -> Envelope {
-    if super::viaq::is_viaq(event) { Envelope::Viaq } else { Envelope::Audit }
 }

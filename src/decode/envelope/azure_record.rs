@@ -5,7 +5,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Content, Envelope};
+use super::content::{Content, JsonObject};
 use crate::decode::envelope_keys::{EnvelopeKeys, is_string, plain, timestamp};
 use crate::decode::foreign::Foreign;
 
@@ -13,16 +13,6 @@ use crate::decode::foreign::Foreign;
 struct Properties<'a> {
     #[serde(borrow, default)]
     log: Option<&'a RawValue>,
-}
-
-/// Returns [`Envelope::AzureAdmin`] for the category `kube-audit-admin`, otherwise `otherwise`. This category has its
-/// own format because it contains no get and no list requests.
-#[must_use]
-pub(crate) fn or_admin(keys: &EnvelopeKeys<'_>, otherwise: Envelope) -> Envelope {
-    match keys.category.and_then(plain) {
-        Some("kube-audit-admin") => Envelope::AzureAdmin,
-        _ => otherwise,
-    }
 }
 
 /// The value of `properties.log`, if the object is a diagnostic record.
@@ -33,7 +23,8 @@ pub(super) fn log<'a>(keys: &EnvelopeKeys<'a>) -> Option<&'a RawValue> {
 
 /// Returns the event of a record, or the line of the apiserver's own log.
 #[must_use]
-pub(crate) fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
+pub(crate) fn open<'a>(object: &JsonObject<'_, 'a>) -> Option<Content<'a>> {
+    let keys = object.keys;
     let log = log(keys).filter(|log| is_string(log));
     match (keys.category.and_then(plain)?, log) {
         ("kube-audit" | "kube-audit-admin" | "kube-apiserver", Some(log)) => {

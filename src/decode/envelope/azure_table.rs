@@ -6,7 +6,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::Content;
+use super::content::{Content, JsonObject};
 use crate::decode::envelope_keys::is_string;
 use crate::k8s::Event;
 use crate::k8s::event::{ObjectRef, ResponseStatus, Text, User};
@@ -40,8 +40,9 @@ struct AksAuditRow<'a> {
 
 /// Builds the event from a row.
 #[must_use]
-pub(crate) fn open(text: &str) -> Option<Content<'_>> {
-    let row: AksAuditRow<'_> = serde_json::from_str(text).ok()?;
+pub(crate) fn open<'a>(object: &JsonObject<'_, 'a>) -> Option<Content<'a>> {
+    object.keys.table_audit_id?;
+    let row: AksAuditRow<'_> = serde_json::from_str(object.text).ok()?;
     let user = |raw: Option<&RawValue>| {
         column::<Text<'static>>(raw, "username").map(|username| User { username, extra: None })
     };

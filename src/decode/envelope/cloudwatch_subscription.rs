@@ -6,8 +6,9 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Content, Inner, json_array};
-use crate::decode::envelope_keys::{EnvelopeKeys, plain, timestamp};
+use super::content::{Content, Inner, JsonObject};
+use super::json_array;
+use crate::decode::envelope_keys::{plain, timestamp};
 use crate::decode::foreign::Foreign;
 
 #[derive(Deserialize)]
@@ -20,7 +21,8 @@ struct LogEvent<'a> {
 
 /// Returns the messages of a subscription object.
 #[must_use]
-pub(crate) fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
+pub(crate) fn open<'a>(object: &JsonObject<'_, 'a>) -> Option<Content<'a>> {
+    let keys = object.keys;
     if keys.message_type.and_then(plain) == Some("CONTROL_MESSAGE") {
         return Some(Content::Foreign(Foreign::Control));
     }

@@ -5,8 +5,8 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::Content;
-use crate::decode::envelope_keys::{EnvelopeKeys, may_hold, timestamp};
+use super::content::{Content, JsonObject};
+use crate::decode::envelope_keys::{may_hold, timestamp};
 
 #[derive(Deserialize)]
 struct NestedMessage<'a> {
@@ -16,7 +16,8 @@ struct NestedMessage<'a> {
 
 /// Returns the value of the field that holds the event.
 #[must_use]
-pub(crate) fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
+pub(crate) fn open<'a>(object: &JsonObject<'_, 'a>) -> Option<Content<'a>> {
+    let keys = object.keys;
     let nested = || keys.input.and_then(|input| serde_json::from_str::<NestedMessage<'a>>(input.get()).ok());
     let fields = [keys.message, keys.log, keys.journal_message, keys.source, keys.text_payload];
     let mut values = fields.into_iter().flatten();

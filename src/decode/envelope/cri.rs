@@ -3,21 +3,12 @@
 //!
 //! Source: kubernetes/design-proposals-archive `node/kubelet-cri-logging.md`.
 
-use super::Stripped;
+use super::line::{CriLine, Prefixed, Stripped, TextLine};
 
-/// A line of a container's output, or a part of one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct CriLine<'a> {
-    pub(crate) text: Stripped<'a>,
-    /// 0 for stdout, 1 for stderr.
-    pub(crate) stream: usize,
-    /// The stream's next line continues this one.
-    pub(crate) is_unfinished: bool,
-}
-
-/// Parses the text after the timestamp.
+/// Parses a line.
 #[must_use]
-pub(crate) fn strip<'a>(time: &'a str, rest: &'a str) -> Option<CriLine<'a>> {
+pub(crate) fn strip<'a>(line: &TextLine<'a>) -> Option<Prefixed<'a>> {
+    let (time, rest) = line.dated?;
     let (stream, rest) = match rest.strip_prefix("stdout ") {
         Some(rest) => (0, rest),
         None => (1, rest.strip_prefix("stderr ")?),
@@ -29,7 +20,7 @@ pub(crate) fn strip<'a>(time: &'a str, rest: &'a str) -> Option<CriLine<'a>> {
         Some("F") => false,
         _ => return None,
     };
-    Some(CriLine { text: Stripped { rest, time: Some(time) }, stream, is_unfinished })
+    Some(Prefixed::Cri(CriLine { text: Stripped { rest, time: Some(time) }, stream, is_unfinished }))
 }
 
 /// Parses a line that is not UTF-8 because it was cut inside a character. Returns the stream, whether the line is

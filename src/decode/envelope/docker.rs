@@ -2,15 +2,16 @@
 //!
 //! Source: moby `daemon/logger/jsonfilelog` and `daemon/logger/copier.go:defaultBufSize`.
 
-use super::{Content, Inner};
-use crate::decode::envelope_keys::{EnvelopeKeys, is_string, plain, timestamp};
+use super::content::{Content, Inner, JsonObject};
+use crate::decode::envelope_keys::{is_string, plain, timestamp};
 
 /// The length at which docker cuts a line, in bytes.
 const PART: usize = 16 << 10;
 
 /// Returns a line of a container's output, or a part of one.
 #[must_use]
-pub(crate) fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
+pub(crate) fn open<'a>(object: &JsonObject<'_, 'a>) -> Option<Content<'a>> {
+    let keys = object.keys;
     // An object with `kubernetes` is from a collector, which keeps docker's fields and adds its own.
     if keys.kubernetes.is_some() {
         return None;

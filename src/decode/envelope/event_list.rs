@@ -2,12 +2,16 @@
 //!
 //! Source: k8s.io/apiserver `pkg/apis/audit/v1/types.go:EventList`.
 
-use super::{Content, Inner, json_array};
-use crate::decode::envelope_keys::EnvelopeKeys;
+use super::content::{Content, Inner, JsonObject};
+use super::json_array;
 
 /// Returns the events of a list.
 #[must_use]
-pub(crate) fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
+pub(crate) fn open<'a>(object: &JsonObject<'_, 'a>) -> Option<Content<'a>> {
     // Other Kubernetes lists have `items` too. The decoder then reports each item that is not an event.
-    keys.items.filter(|items| json_array::is_array(items)).map(|items| Content::Elements(items, Inner::bare))
+    object
+        .keys
+        .items
+        .filter(|items| json_array::is_array(items))
+        .map(|items| Content::Elements(items, Inner::bare))
 }

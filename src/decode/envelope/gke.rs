@@ -6,7 +6,7 @@
 
 use serde::Deserialize;
 
-use super::Content;
+use super::content::{Content, JsonObject};
 use crate::decode::foreign::Foreign;
 use crate::k8s::event::{ObjectRef, ResponseStatus, Text, User};
 use crate::k8s::verb::Method;
@@ -62,8 +62,9 @@ struct Status {
 
 /// Builds an event from an entry.
 #[must_use]
-pub(crate) fn open(text: &str) -> Option<Content<'_>> {
-    let entry: LogEntry<'_> = serde_json::from_str(text).ok()?;
+pub(crate) fn open<'a>(entry: &JsonObject<'_, 'a>) -> Option<Content<'a>> {
+    entry.keys.proto_payload?;
+    let entry: LogEntry<'_> = serde_json::from_str(entry.text).ok()?;
     let payload = entry.proto_payload;
     // Some exports drop the service name.
     let is_kubernetes = match &*payload.service_name {
@@ -186,7 +187,10 @@ mod tests {
                 r#"{{"insertId":"a","protoPayload":{{"serviceName":"{service}","methodName":"{method}"}}}}"#
             )
         };
-        let is_event = |text: &str| matches!(open(text), Some(Content::Event(_)));
+        let is_event = |text: &str| {
+            let keys = serde_json::from_str(text).expect("an object");
+            matches!(open(&JsonObject { text, keys: &keys, is_in_stream: false }), Some(Content::Event(_)))
+        };
         assert!(is_event(&entry("k8s.io", "io.k8s.get")) && is_event(&entry("", "io.k8s.core.v1.pods.list")));
         assert!(!is_event(&entry("compute.googleapis.com", "v1.compute.instances.list")));
         assert!(!is_event(&entry("", "v1.compute.instances.list")));

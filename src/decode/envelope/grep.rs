@@ -1,10 +1,11 @@
 //! The output of `grep`: `path:line:` or `path:` before the line.
 
-use super::Stripped;
+use super::line::{Prefixed, Stripped, TextLine};
 
 /// Returns the line after the prefix.
 #[must_use]
-pub(crate) fn strip(text: &str) -> Option<Stripped<'_>> {
+pub(crate) fn strip<'a>(line: &TextLine<'a>) -> Option<Prefixed<'a>> {
+    let text = line.text;
     let brace = memchr::memchr(b'{', text.as_bytes());
     let end = brace.filter(|at| is_prefix(&text[..*at])).or_else(|| {
         // A klog line may contain no brace. Then the prefix must end at one of the first four colons, and the rest
@@ -14,7 +15,7 @@ pub(crate) fn strip(text: &str) -> Option<Stripped<'_>> {
             .map(|colon| colon + 1)
             .find(|at| is_prefix(&text[..*at]) && crate::decode::klog::is_klog(&text[*at..]))
     })?;
-    Some(Stripped { rest: &text[end..], time: None })
+    Some(Prefixed::Line(Stripped { rest: &text[end..], time: None }))
 }
 
 /// Whether a text is a path and a colon, with or without a line number.

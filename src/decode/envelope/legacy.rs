@@ -5,13 +5,20 @@
 
 use std::borrow::Cow;
 
+use super::line::{Prefixed, TextLine};
 use crate::decode::klog::pairs::KlogPairs;
 use crate::k8s::Event;
 use crate::k8s::event::{ResponseStatus, Text, User};
 
-/// Builds the event from a line whose timestamp was removed.
+/// Returns the event of a line.
 #[must_use]
-pub(crate) fn event<'a>(time: &'a str, rest: &'a str) -> Option<Event<'a>> {
+pub(crate) fn strip<'a>(line: &TextLine<'a>) -> Option<Prefixed<'a>> {
+    let (time, rest) = line.dated?;
+    Some(Prefixed::Legacy(Box::new(event(time, rest)?)))
+}
+
+/// Builds the event from a line whose timestamp was removed.
+fn event<'a>(time: &'a str, rest: &'a str) -> Option<Event<'a>> {
     let pairs = rest.strip_prefix("AUDIT: ")?;
     let mut event = Event { request_received_timestamp: Text(Cow::Borrowed(time)), ..Event::default() };
     for (key, value) in KlogPairs::new(pairs) {

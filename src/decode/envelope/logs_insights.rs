@@ -3,8 +3,9 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Content, Inner, json_array};
-use crate::decode::envelope_keys::{EnvelopeKeys, plain};
+use super::content::{Content, Inner, JsonObject};
+use super::json_array;
+use crate::decode::envelope_keys::plain;
 
 #[derive(Deserialize)]
 struct Field<'a> {
@@ -17,8 +18,9 @@ struct Field<'a> {
 /// Returns the messages of a query's rows. A row without a message yields its first field, so that the report counts
 /// the row.
 #[must_use]
-pub(crate) fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
-    let rows = keys.results.filter(|rows| json_array::begins_with(rows, |row| fields(row).is_some()))?;
+pub(crate) fn open<'a>(object: &JsonObject<'_, 'a>) -> Option<Content<'a>> {
+    let rows =
+        object.keys.results.filter(|rows| json_array::begins_with(rows, |row| fields(row).is_some()))?;
     Some(Content::Elements(rows, message))
 }
 

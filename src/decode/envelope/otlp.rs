@@ -5,8 +5,8 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Content, Inner};
-use crate::decode::envelope_keys::{EnvelopeKeys, may_hold_event, timestamp};
+use super::content::{Content, Inner, JsonObject};
+use crate::decode::envelope_keys::{may_hold_event, timestamp};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -40,8 +40,8 @@ struct Body<'a> {
 
 /// Returns the bodies of an export request's log records.
 #[must_use]
-pub(crate) fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
-    let logs: Vec<&RawValue> = serde_json::from_str(keys.resource_logs?.get()).ok()?;
+pub(crate) fn open<'a>(object: &JsonObject<'_, 'a>) -> Option<Content<'a>> {
+    let logs: Vec<&RawValue> = serde_json::from_str(object.keys.resource_logs?.get()).ok()?;
     let mut values = Vec::new();
     for resource in logs {
         // If a group of log records has a damaged key, the records in it may still be whole. So the group is returned

@@ -1,12 +1,22 @@
 //! syslog (RFC 3164 and RFC 5424) and the output of `journalctl`: timestamp, host and program before each line.
 
-use super::Stripped;
+use super::line::{Prefixed, Stripped, TextLine};
 use crate::decode::klog::KlogTime;
 
-/// Returns the line after an RFC 3164 header, or after `journalctl`'s short header (`Mar 28 13:23:04 host kube[1]:
-/// `).
+/// Returns the line after a header of syslog or `journalctl`.
 #[must_use]
-pub(crate) fn strip(text: &str) -> Option<Stripped<'_>> {
+pub(crate) fn strip<'a>(line: &TextLine<'a>) -> Option<Prefixed<'a>> {
+    let stripped = match line.dated {
+        // `journalctl -o short-iso`
+        Some((time, rest)) => Stripped { rest: after_program(rest)?, time: Some(time) },
+        None => strip_undated(line.text)?,
+    };
+    Some(Prefixed::Line(stripped))
+}
+
+/// Returns the line after an RFC 3164 or RFC 5424 header, or after `journalctl`'s short header (`Mar 28 13:23:04 host
+/// kube[1]: `).
+fn strip_undated(text: &str) -> Option<Stripped<'_>> {
     let rest = after_priority(text);
     if let Some(rest) = rest.strip_prefix("1 ").filter(|_| rest.len() < text.len()) {
         return rfc_5424(rest);
@@ -33,12 +43,6 @@ fn head(text: &str) -> Option<(u8, &str, &str, &str)> {
     Some((month, day, clock, rest))
 }
 
-/// Returns the line after host and program, for lines with a full timestamp (`journalctl -o short-iso`).
-#[must_use]
-pub(crate) fn strip_dated<'a>(time: &'a str, rest: &'a str) -> Option<Stripped<'a>> {
-    Some(Stripped { rest: after_program(rest)?, time: Some(time) })
-}
-
 /// Whether the text is a line that `journalctl` adds between log lines: `-- Journal begins at …`, `-- Boot … --`.
 #[must_use]
 pub(crate) fn is_banner(text: &str) -> bool {
@@ -63,7 +67,7 @@ fn after_month(text: &str) -> Option<(u8, &str)> {
 }
 
 /// Parses `host program[pid]: line`. The host is optional.
-fn after_program(text: &str) -> Option<&str> {
+pub(super) fn after_program(text: &str) -> Option<&str> {
     let colon = memchr::memmem::find(text.get(..text.len().min(400)).unwrap_or(text).as_bytes(), b": ")?;
     let head = &text[..colon];
     let words = head.split(' ').count();
@@ -88,6 +92,13 @@ fn rfc_5424(text: &str) -> Option<Stripped<'_>> {
 mod tests {
     use super::*;
 
+    fn after_header(text: &str) -> Option<&str> {
+        match strip(&TextLine::new(text))? {
+            Prefixed::Line(line) => Some(line.rest),
+            other => panic!("{other:?}"),
+        }
+    }
+
     #[test]
     fn strip_removes_syslog_headers() {
         for text in [
@@ -97,18 +108,18 @@ mod tests {
             "<14>1 2026-03-28T13:23:04Z host kube-apiserver 31992 - - {x",
             "<14>1 2026-03-28T13:23:04Z host kube-apiserver 31992 - [a b=\"c\"] {x",
         ] {
-            assert_eq!(strip(text).map(|stripped| stripped.rest), Some("{x"), "{text}");
+            assert_eq!(after_header(text), Some("{x"), "{text}");
         }
         let micros_of_day = ((13 * 60 + 23) * 60 + 4) * 1_000_000;
         for text in ["Mar 28 13:23:04 host x: y", "<14>mar 28 13:23:04 host x: y"] {
             assert_eq!(clock(text), Some(KlogTime { month: 3, day: 28, micros_of_day }), "{text}");
         }
         assert_eq!(clock("<14>1 2026-03-28T13:23:04Z host kube-apiserver 31992 - - x"), None);
-        assert_eq!(strip_dated("t", "host kube[1]: {x").map(|stripped| stripped.rest), Some("{x"));
+        assert_eq!(after_header("2026-03-28T13:23:04Z host kube[1]: {x"), Some("{x"));
         for text in
             ["Mars 28 13:23:04 host x: {", "Mar x 13:23:04 host x: {", "{\"a\": 1}", "Mar 28 hello", "<>"]
         {
-            assert_eq!(strip(text), None, "{text}");
+            assert_eq!(after_header(text), None, "{text}");
         }
     }
 }

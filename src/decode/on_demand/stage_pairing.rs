@@ -97,7 +97,7 @@ impl<'b> PendingRequestReceived<'b> {
             && waiting_event.request() == request.as_bytes()
             && received == event.received().as_bytes()
             && layers == Layers::default().with(Envelope::Audit)
-            && audit::format_of(event) == Envelope::Audit;
+            && Envelope::of_event(event) == Envelope::Audit;
         waiting_event.is_paired |= is_it;
         is_it.then_some(PairedRequestReceived { record: waiting_event.record, logged_at })
     }
