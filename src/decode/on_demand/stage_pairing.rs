@@ -11,7 +11,7 @@ use wide::u8x16;
 
 use super::cursor::JsonCursor;
 use super::event_fields::START;
-use crate::decode::envelope::{Envelope, audit};
+use crate::decode::envelope::Envelope;
 use crate::decode::outcome::Layers;
 use crate::input::{Record, RecordKind};
 use crate::k8s::Event;
