@@ -205,7 +205,7 @@ mod tests {
         };
         assert_eq!(pending.take_unpaired().count(), 0);
         let own: Event<'_> = serde_json::from_slice(waiting_event).expect("a paired text is an event");
-        assert!(audit::is_event(&own));
+        assert!(crate::decode::envelope::audit::is_event(&own));
         let expected = Event {
             stage_name: "RequestReceived".to_owned().into(),
             stage_timestamp: String::from_utf8(pair.logged_at.to_vec()).expect("ASCII").into(),
