@@ -5,256 +5,101 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use crate::apiserver::resources::is_built_in_group;
+use crate::k8s::built_in::BuiltIn;
 use crate::products;
 
+/// Splits a list at its commas.
+pub(super) fn words(list: &'static str) -> BTreeSet<&'static str> {
+    list.split(',').map(str::trim).collect()
+}
+
 /// Namespaces, objects and users of Kubernetes.
-const NAMES: &[&str] = &[
-    "attachdetach-controller",
-    "bootstrap-signer",
-    "certificate-controller",
-    "cloud-controller-manager",
-    "cloud-node-controller",
-    "cloud-provider",
-    "cluster-admin",
-    "clusterrole-aggregation-controller",
-    "coredns",
-    "cronjob-controller",
-    "daemon-set-controller",
-    "default",
-    "deployment-controller",
-    "device-taint-eviction-controller",
-    "disruption-controller",
-    "endpoint-controller",
-    "endpointslice-controller",
-    "endpointslicemirroring-controller",
-    "ephemeral-volume-controller",
-    "expand-controller",
-    "generic-garbage-collector",
-    "horizontal-pod-autoscaler",
-    "job-controller",
-    "kube-apiserver",
-    "kube-controller-manager",
-    "kube-dns",
-    "kube-node-lease",
-    "kube-proxy",
-    "kube-public",
-    "kube-root-ca.crt",
-    "kube-scheduler",
-    "kube-system",
-    "kubernetes",
-    "legacy-service-account-token-cleaner",
-    "namespace-controller",
-    "node-controller",
-    "persistent-volume-binder",
-    "pod-garbage-collector",
-    "pv-protection-controller",
-    "pvc-protection-controller",
-    "replicaset-controller",
-    "replication-controller",
-    "resource-claim-controller",
-    "resourcequota-controller",
-    "root-ca-cert-publisher",
-    "route-controller",
-    "selinux-warning-controller",
-    "service-account-controller",
-    "service-ca-cert-publisher",
-    "service-cidrs-controller",
-    "service-controller",
-    "statefulset-controller",
-    "token-cleaner",
-    "ttl-after-finished-controller",
-    "ttl-controller",
-    "vac-protection-controller",
-    "validatingadmissionpolicy-status-controller",
-    "view",
-];
+static NAMES: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
+    words(
+        "attachdetach-controller, bootstrap-signer, certificate-controller, cloud-controller-manager,
+        cloud-node-controller, cloud-provider, cluster-admin, clusterrole-aggregation-controller,
+        coredns, cronjob-controller, daemon-set-controller, default, deployment-controller,
+        device-taint-eviction-controller, disruption-controller, endpoint-controller,
+        endpointslice-controller, endpointslicemirroring-controller, ephemeral-volume-controller,
+        expand-controller, generic-garbage-collector, horizontal-pod-autoscaler, job-controller,
+        kube-apiserver, kube-controller-manager, kube-dns, kube-node-lease, kube-proxy, kube-public,
+        kube-root-ca.crt, kube-scheduler, kube-system, kubernetes, legacy-service-account-token-cleaner,
+        namespace-controller, node-controller, persistent-volume-binder, pod-garbage-collector,
+        pv-protection-controller, pvc-protection-controller, replicaset-controller,
+        replication-controller, resource-claim-controller, resourcequota-controller,
+        root-ca-cert-publisher, route-controller, selinux-warning-controller,
+        service-account-controller, service-ca-cert-publisher, service-cidrs-controller,
+        service-controller, statefulset-controller, token-cleaner, ttl-after-finished-controller,
+        ttl-controller, vac-protection-controller, validatingadmissionpolicy-status-controller, view",
+    )
+});
 
 /// Users and groups of Kubernetes, except those that contain a cluster's names.
-const SYSTEM: &[&str] = &[
-    "system:anonymous",
-    "system:apiserver",
-    "system:authenticated",
-    "system:cloud-controller-manager",
-    "system:kube-apiserver",
-    "system:kube-controller-manager",
-    "system:kube-proxy",
-    "system:kube-scheduler",
-    "system:masters",
-    "system:nodes",
-    "system:serviceaccounts",
-    "system:unauthenticated",
-    "system:volume-scheduler",
-];
+static SYSTEM: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
+    words(
+        "system:anonymous, system:apiserver, system:authenticated, system:cloud-controller-manager,
+        system:kube-apiserver, system:kube-controller-manager, system:kube-proxy, system:kube-scheduler,
+        system:masters, system:nodes, system:serviceaccounts, system:unauthenticated,
+        system:volume-scheduler",
+    )
+});
 
 /// API groups that are kept in addition to the built-in ones. Either a SIG defines them, or a verdict depends on them.
-const GROUPS: &[&str] = &[
-    "custom.metrics.k8s.io",
-    "external.metrics.k8s.io",
-    "gateway.networking.k8s.io",
-    "metrics.k8s.io",
-    "snapshot.storage.k8s.io",
-];
+static GROUPS: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
+    words(
+        "custom.metrics.k8s.io, external.metrics.k8s.io, gateway.networking.k8s.io, metrics.k8s.io,
+        snapshot.storage.k8s.io",
+    )
+});
 
-/// Public resource names: those of the built-in API groups and of [`GROUPS`].
-const RESOURCES: &[&str] = &[
-    "apiservices",
-    "bindings",
-    "certificatesigningrequests",
-    "clusterrolebindings",
-    "clusterroles",
-    "clustertrustbundles",
-    "componentstatuses",
-    "configmaps",
-    "controllerrevisions",
-    "cronjobs",
-    "csidrivers",
-    "csinodes",
-    "csistoragecapacities",
-    "customresourcedefinitions",
-    "daemonsets",
-    "deployments",
-    "deviceclasses",
-    "devicetaintrules",
-    "endpoints",
-    "endpointslices",
-    "events",
-    "flowschemas",
-    "gatewayclasses",
-    "gateways",
-    "horizontalpodautoscalers",
-    "httproutes",
-    "ingressclasses",
-    "ingresses",
-    "ipaddresses",
-    "jobs",
-    "leasecandidates",
-    "leases",
-    "limitranges",
-    "localsubjectaccessreviews",
-    "mutatingadmissionpolicies",
-    "mutatingadmissionpolicybindings",
-    "mutatingwebhookconfigurations",
-    "namespaces",
-    "networkpolicies",
-    "nodes",
-    "persistentvolumeclaims",
-    "persistentvolumes",
-    "podcertificaterequests",
-    "poddisruptionbudgets",
-    "pods",
-    "podsecuritypolicies",
-    "podtemplates",
-    "priorityclasses",
-    "prioritylevelconfigurations",
-    "replicasets",
-    "replicationcontrollers",
-    "resourceclaims",
-    "resourceclaimtemplates",
-    "resourcequotas",
-    "resourceslices",
-    "rolebindings",
-    "roles",
-    "runtimeclasses",
-    "secrets",
-    "selfsubjectaccessreviews",
-    "selfsubjectreviews",
-    "selfsubjectrulesreviews",
-    "serviceaccounts",
-    "servicecidrs",
-    "services",
-    "statefulsets",
-    "storageclasses",
-    "storageversionmigrations",
-    "storageversions",
-    "subjectaccessreviews",
-    "tokenreviews",
-    "validatingadmissionpolicies",
-    "validatingadmissionpolicybindings",
-    "validatingwebhookconfigurations",
-    "volumeattachments",
-    "volumeattributesclasses",
-    "volumesnapshotclasses",
-    "volumesnapshotcontents",
-    "volumesnapshots",
-];
+/// Public resource names besides those of [`BuiltIn`]: rare built-in ones, and those of [`GROUPS`].
+static OTHER_RESOURCES: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
+    words(
+        "bindings, clustertrustbundles, devicetaintrules, gatewayclasses, gateways, httproutes,
+        leasecandidates, localsubjectaccessreviews, mutatingadmissionpolicies,
+        mutatingadmissionpolicybindings, podcertificaterequests, selfsubjectaccessreviews,
+        selfsubjectreviews, selfsubjectrulesreviews, storageversions, subjectaccessreviews,
+        tokenreviews, volumesnapshotclasses, volumesnapshotcontents, volumesnapshots",
+    )
+});
 
-const SUBRESOURCES: &[&str] = &[
-    "approval",
-    "attach",
-    "binding",
-    "ephemeralcontainers",
-    "eviction",
-    "exec",
-    "finalize",
-    "log",
-    "portforward",
-    "proxy",
-    "resize",
-    "scale",
-    "status",
-    "token",
-];
+static SUBRESOURCES: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
+    words(
+        "approval, attach, binding, ephemeralcontainers, eviction, exec, finalize, log, portforward,
+        proxy, resize, scale, status, token",
+    )
+});
 
 /// Segments of the server's non-resource paths, such as `api` and `version`.
-const PATH: &[&str] = &[
-    ".well-known",
-    "api",
-    "apis",
-    "cmdline",
-    "debug",
-    "etcd",
-    "flags",
-    "goroutine",
-    "healthz",
-    "heap",
-    "jwks",
-    "livez",
-    "logs",
-    "metrics",
-    "openapi",
-    "openid",
-    "openid-configuration",
-    "ping",
-    "poststarthook",
-    "pprof",
-    "profile",
-    "readyz",
-    "swagger.json",
-    "swaggerapi",
-    "symbol",
-    "trace",
-    "v2",
-    "v3",
-    "version",
-];
+static PATH: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
+    words(
+        ".well-known, api, apis, cmdline, debug, etcd, flags, goroutine, healthz, heap, jwks, livez,
+        logs, metrics, openapi, openid, openid-configuration, ping, poststarthook, pprof, profile,
+        readyz, swagger.json, swaggerapi, symbol, trace, v2, v3, version",
+    )
+});
 
 /// Field selector values from the API's fixed lists, such as a pod's phase. They stay, because they are not names.
-const FIELD_VALUES: &[&str] = &[
-    "DaemonSet",
-    "Deployment",
-    "Failed",
-    "False",
-    "Job",
-    "Node",
-    "Normal",
-    "Opaque",
-    "Pending",
-    "Pod",
-    "ReplicaSet",
-    "Running",
-    "StatefulSet",
-    "Succeeded",
-    "True",
-    "Unknown",
-    "Warning",
-    "bootstrap.kubernetes.io/token",
-    "false",
-    "helm.sh/release.v1",
-    "kubernetes.io/dockerconfigjson",
-    "kubernetes.io/service-account-token",
-    "kubernetes.io/tls",
-    "true",
-];
+static FIELD_VALUES: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
+    words(
+        "DaemonSet, Deployment, Failed, False, Job, Node, Normal, Opaque, Pending, Pod, ReplicaSet,
+        Running, StatefulSet, Succeeded, True, Unknown, Warning, bootstrap.kubernetes.io/token, false,
+        helm.sh/release.v1, kubernetes.io/dockerconfigjson, kubernetes.io/service-account-token,
+        kubernetes.io/tls, true",
+    )
+});
+
+/// The built-in flow schemas and priority levels.
+///
+/// Source: k8s.io/apiserver `pkg/apis/flowcontrol/bootstrap/default.go`.
+static APF: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
+    words(
+        "catch-all, endpoint-controller, exempt, global-default, kube-controller-manager, kube-scheduler,
+        kube-system-service-accounts, leader-election, node-high, probes, service-accounts, system,
+        system-leader-election, system-node-high, system-nodes, workload-high, workload-leader-election,
+        workload-low",
+    )
+});
 
 /// The namespaces and names in the ServiceAccount patterns of products: first those without `*`, then those with `*`.
 static PRODUCTS: LazyLock<(BTreeSet<&'static str>, Vec<&'static str>)> = LazyLock::new(|| {
@@ -265,35 +110,12 @@ static PRODUCTS: LazyLock<(BTreeSet<&'static str>, Vec<&'static str>)> = LazyLoc
 });
 
 pub(super) fn is_name(name: &str) -> bool {
-    NAMES.binary_search(&name).is_ok() || PRODUCTS.0.contains(name)
+    NAMES.contains(name) || PRODUCTS.0.contains(name)
 }
 
-/// Whether a name is a built-in flow schema or priority level.
-///
-/// Source: k8s.io/apiserver `pkg/apis/flowcontrol/bootstrap/default.go`.
+/// Whether a name is a built-in flow schema or priority level, or empty.
 pub(super) fn is_apf(name: &str) -> bool {
-    const APF: [&str; 19] = [
-        "",
-        "catch-all",
-        "endpoint-controller",
-        "exempt",
-        "global-default",
-        "kube-controller-manager",
-        "kube-scheduler",
-        "kube-system-service-accounts",
-        "leader-election",
-        "node-high",
-        "probes",
-        "service-accounts",
-        "system",
-        "system-leader-election",
-        "system-node-high",
-        "system-nodes",
-        "workload-high",
-        "workload-leader-election",
-        "workload-low",
-    ];
-    APF.contains(&name)
+    name.is_empty() || APF.contains(name)
 }
 
 /// Splits a name that matches a product's pattern. Returns the text before the `*`, the text that the `*` matches,
@@ -307,27 +129,28 @@ pub(super) fn around_star(name: &str) -> Option<(&'static str, &str, &'static st
 }
 
 pub(super) fn is_system(name: &str) -> bool {
-    SYSTEM.contains(&name)
+    SYSTEM.contains(name)
 }
 
 pub(super) fn is_group(group: &str) -> bool {
-    is_built_in_group(group) || GROUPS.contains(&group)
+    is_built_in_group(group) || GROUPS.contains(group)
 }
 
 pub(super) fn is_resource(resource: &str) -> bool {
-    RESOURCES.binary_search(&resource).is_ok()
+    OTHER_RESOURCES.contains(resource)
+        || BuiltIn::named(resource).is_some_and(|known| known.plural == resource)
 }
 
 pub(super) fn is_subresource(subresource: &str) -> bool {
-    SUBRESOURCES.contains(&subresource)
+    SUBRESOURCES.contains(subresource)
 }
 
 pub(super) fn is_path(part: &str) -> bool {
-    PATH.contains(&part)
+    PATH.contains(part)
 }
 
 pub(super) fn is_field_value(value: &str) -> bool {
-    FIELD_VALUES.contains(&value)
+    FIELD_VALUES.contains(value)
 }
 
 /// Whether a user agent pattern of a known product contains this word.
@@ -357,11 +180,6 @@ pub(super) fn is_version(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn public_names_and_resources_are_sorted() {
-        assert!(NAMES.is_sorted() && RESOURCES.is_sorted());
-    }
 
     #[test]
     fn products_are_recognized_by_names_and_patterns() {

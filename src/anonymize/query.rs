@@ -2,69 +2,41 @@
 //! pseudonyms. Words of the API stay as values, and so do numbers and durations if the key takes them. Selectors keep
 //! their structure. All other values become pseudonyms.
 
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::Anonymizer;
+use super::public::words;
 use crate::k8s::list_options::{is_known_key, similar_list_option};
 use crate::k8s::{ContinueToken, go_duration, go_url};
 
 /// Keys that the API defines for subresources such as `log` and `exec`, and for patches (`force`). [`is_known_key`]
 /// covers the list options.
-const OTHER_KEYS: [&str; 18] = [
-    "command",
-    "container",
-    "follow",
-    "force",
-    "insecureSkipTLSVerifyBackend",
-    "limitBytes",
-    "path",
-    "ports",
-    "previous",
-    "sinceSeconds",
-    "sinceTime",
-    "stderr",
-    "stdin",
-    "stdout",
-    "stream",
-    "tailLines",
-    "timestamps",
-    "tty",
-];
+static OTHER_KEYS: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
+    words(
+        "command, container, follow, force, insecureSkipTLSVerifyBackend, limitBytes, path, ports,
+        previous, sinceSeconds, sinceTime, stderr, stdin, stdout, stream, tailLines, timestamps, tty",
+    )
+});
 
 /// Values that the API defines.
-const VALUES: [&str; 18] = [
-    "",
-    "0",
-    "1",
-    "All",
-    "Background",
-    "Exact",
-    "False",
-    "Foreground",
-    "Ignore",
-    "NotOlderThan",
-    "Metadata",
-    "None",
-    "Object",
-    "Orphan",
-    "Strict",
-    "Warn",
-    "false",
-    "true",
-];
+static VALUES: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
+    words(
+        "0, 1, All, Background, Exact, False, Foreground, Ignore, NotOlderThan, Metadata, None, Object,
+        Orphan, Strict, Warn, false, true",
+    )
+});
 
 /// Keys with a numeric value.
-const NUMERIC: [&str; 8] = [
-    "gracePeriodSeconds",
-    "limit",
-    "limitBytes",
-    "resourceVersion",
-    "sinceSeconds",
-    "tailLines",
-    "timeout",
-    "timeoutSeconds",
-];
+static NUMERIC: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
+    words(
+        "gracePeriodSeconds, limit, limitBytes, resourceVersion, sinceSeconds, tailLines, timeout,
+        timeoutSeconds",
+    )
+});
 
 impl Anonymizer {
     /// Anonymizes the query of a request for a resource.
@@ -78,7 +50,7 @@ impl Anonymizer {
             };
             // A misspelled key is kept, because a rule reports it.
             let is_kept =
-                is_known_key(&key) || OTHER_KEYS.contains(&&*key) || similar_list_option(&key).is_some();
+                is_known_key(&key) || OTHER_KEYS.contains(&*key) || similar_list_option(&key).is_some();
             let key = if is_kept { key.into_owned() } else { self.word(&key) };
             format!("{}={}", encoded(&key), encoded(&value))
         };
@@ -88,12 +60,16 @@ impl Anonymizer {
     /// Keeps words of the API, and the number or duration of a key that takes one. Replaces any other value.
     fn value(&self, key: &str, value: &str) -> String {
         let meant = similar_list_option(key).unwrap_or(key);
-        let is_number = NUMERIC.contains(&meant)
+        let is_number = NUMERIC.contains(meant)
             && value.len() <= 20
             && value.strip_prefix(['-', '+']).unwrap_or(value).bytes().all(|byte| byte.is_ascii_digit());
         let is_duration =
             meant == "timeout" && value.len() <= 20 && go_duration::parse_nanoseconds(value).is_some();
-        if is_number || is_duration || VALUES.contains(&value) { value.to_owned() } else { self.word(value) }
+        if is_number || is_duration || value.is_empty() || VALUES.contains(value) {
+            value.to_owned()
+        } else {
+            self.word(value)
+        }
     }
 
     /// Anonymizes a `continue` token, which contains an object's name.

@@ -1,11 +1,13 @@
 //! Anonymizes user agents. The verdicts and rules for the product stay the same. A version and comments stay if they
 //! have known formats.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{Anonymizer, public};
+use super::Anonymizer;
+use super::public::{self, words};
 use crate::k8s::user_agent::{AgentForm, AgentProduct, stated_version};
 use crate::k8s::{Library, identity};
 use crate::products;
@@ -34,91 +36,35 @@ impl AgentTraits {
 }
 
 /// The prefixes of library and tool names that affect advice.
-const STARTS: [&str; 40] = [
-    "__debug_bin",
-    ".net",
-    "aiohttp",
-    "apache-httpclient",
-    "argo-cd",
-    "argocd",
-    "axios",
-    "controller-runtime",
-    "dotnet",
-    "fabric8",
-    "gitops-engine",
-    "got",
-    "hashicorp",
-    "hyper",
-    "java",
-    "kopf",
-    "kr8s",
-    "kube-client",
-    "kube-rs",
-    "kube-runtime",
-    "kubectl-",
-    "kubectl.",
-    "kubernetes java client",
-    "kubernetes-client",
-    "kubernetes-client-javascript",
-    "kubernetes_asyncio",
-    "kubernetesclient",
-    "lightkube",
-    "node-fetch",
-    "okhttp",
-    "openapi-generator",
-    "opentofu",
-    "pulumi",
-    "pykube",
-    "python",
-    "reqwest",
-    "rust",
-    "swagger-codegen",
-    "terraform",
-    "undici",
-];
+static STARTS: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
+    words(
+        "__debug_bin, .net, aiohttp, apache-httpclient, argo-cd, argocd, axios, controller-runtime,
+        dotnet, fabric8, gitops-engine, got, hashicorp, hyper, java, kopf, kr8s, kube-client, kube-rs,
+        kube-runtime, kubectl-, kubectl., kubernetes java client, kubernetes-client,
+        kubernetes-client-javascript, kubernetes_asyncio, kubernetesclient, lightkube, node-fetch,
+        okhttp, openapi-generator, opentofu, pulumi, pykube, python, reqwest, rust, swagger-codegen,
+        terraform, undici",
+    )
+});
 
 /// Full names of libraries, tools and Kubernetes binaries.
-const NAMES: [&str; 27] = [
-    "cloud-controller-manager",
-    "curl",
-    "flux",
-    "go-http-client",
-    "helm",
-    "helm-controller",
-    "kube-aggregator",
-    "kube-apiserver",
-    "kube-controller-manager",
-    "kube-proxy",
-    "kube-scheduler",
-    "kubectl",
-    "kubelet",
-    "kustomize-controller",
-    "manager",
-    "mozilla",
-    "oc",
-    "openshift-apiserver",
-    "python-requests",
-    "python-urllib",
-    "python-urllib3",
-    "source-controller",
-    "vert.x",
-    "wget",
-    "fabric8-kubernetes-client",
-    "terraform-provider-kubernetes",
-    "argocd-application-controller",
-];
+static NAMES: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
+    words(
+        "cloud-controller-manager, curl, flux, go-http-client, helm, helm-controller, kube-aggregator,
+        kube-apiserver, kube-controller-manager, kube-proxy, kube-scheduler, kubectl, kubelet,
+        kustomize-controller, manager, mozilla, oc, openshift-apiserver, python-requests, python-urllib,
+        python-urllib3, source-controller, vert.x, wget, fabric8-kubernetes-client,
+        terraform-provider-kubernetes, argocd-application-controller",
+    )
+});
 
 /// The names of components that are part of the control plane's binaries.
-const COMPONENTS: [&str; 8] = [
-    "cloud-controller-manager",
-    "controller-discovery",
-    "kube-apiserver",
-    "leader-election",
-    "metadata-informers",
-    "scheduler",
-    "shared-informers",
-    "tokens-controller",
-];
+static COMPONENTS: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
+    words(
+        "cloud-controller-manager, controller-discovery, kube-apiserver, leader-election,
+        metadata-informers, scheduler, shared-informers, tokens-controller",
+    )
+});
 
 impl Anonymizer {
     /// Anonymizes a user agent. Only a public product name stays. A private name keeps at most the prefix that affects
@@ -142,7 +88,7 @@ impl Anonymizer {
         }
         let word = self.word(product.name);
         let lower = product.name.to_ascii_lowercase();
-        let starts = STARTS.into_iter().chain(public::starts_of_products());
+        let starts = STARTS.iter().copied().chain(public::starts_of_products());
         let started =
             starts.filter(|start| lower.starts_with(&start.to_ascii_lowercase())).filter_map(|start| {
                 let start = product.name.get(..start.len())?;
@@ -150,7 +96,7 @@ impl Anonymizer {
                 Some(format!("{start}{dash}{word}"))
             });
         let is_public =
-            STARTS.contains(&&*lower) || NAMES.contains(&&*lower) || public::is_in_product(product.name);
+            STARTS.contains(&*lower) || NAMES.contains(&*lower) || public::is_in_product(product.name);
         let public_name = is_public.then(|| product.name.to_owned());
         let mut others =
             std::iter::once(word.clone()).chain(started).chain(public_name).map(|name| behind(&name));
@@ -209,7 +155,7 @@ impl Anonymizer {
             component if identity::service_account(component).is_some() => {
                 format!("kubernetes/{commit}/{}", self.user(component))
             }
-            component if COMPONENTS.contains(&component) || public::is_name(component) => {
+            component if COMPONENTS.contains(component) || public::is_name(component) => {
                 format!("kubernetes/{commit}/{component}")
             }
             _ => format!("kubernetes/{commit}"),

@@ -5,39 +5,44 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use crate::named::named;
 use crate::shell::{operand, quoted};
 
 /// The number of first bytes that are checked.
 const CHECKED_BYTES: u64 = 4 << 10;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum FileKind {
-    Xz,
-    Bzip2,
-    Zip,
-    SevenZip,
-    Rar,
-    Lz4,
-    Snappy,
-    Lzip,
-    Compress,
-    Tar,
-    Parquet,
-    Orc,
-    Avro,
-    Arrow,
-    Sqlite,
-    Pdf,
-    Image,
-    Program,
-    Capture,
-    Utf16,
-    Utf32,
-    Binary,
-    Csv,
-    Json,
-    Text,
-    Empty,
+named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum FileKind {
+        Xz = "xz archive{s}",
+        Bzip2 = "bzip2 archive{s}",
+        Zip = "zip archive{s}",
+        SevenZip = "7z archive{s}",
+        Rar = "RAR archive{s}",
+        Lz4 = "lz4 archive{s}",
+        Snappy = "snappy archive{s}",
+        Lzip = "lzip archive{s}",
+        Compress = "compress archive{s} (.Z)",
+        Tar = "tar archive{s}",
+        Parquet = "Parquet file{s}",
+        Orc = "ORC file{s}",
+        Avro = "Avro file{s}",
+        Arrow = "Arrow file{s}",
+        Sqlite = "SQLite database{s}",
+        Pdf = "PDF file{s}",
+        Image = "image{s}",
+        Program = "program{s}",
+        Capture = "packet capture{s}",
+        Utf16 = "file{s} of UTF-16 text",
+        Utf32 = "file{s} of UTF-32 text",
+        Binary = "binary file{s}",
+        Csv = "CSV file{s} without a column that holds JSON",
+        Json = "JSON file{s} without audit events",
+        Text = "text file{s} without audit events",
+        Empty = "empty file{s}",
+    }
+    /// The text for some files of this type. `{s}` marks the place of the plural's `s`.
+    fn words;
 }
 
 /// The first bytes of file types that kubetoll does not read. If the flag is set, text may begin with these bytes
@@ -129,41 +134,7 @@ impl FileKind {
     /// The text for this many files of this type, such as `2 xz archives`.
     #[must_use]
     pub(crate) fn counted(self, count: u64) -> String {
-        let (noun, end) = self.words();
-        format!("{count} {noun}{}{end}", if count == 1 { "" } else { "s" })
-    }
-
-    /// The noun for one file, and the text after the noun, such as `file` and `of UTF-16 text`. Only the noun gets an
-    /// `s` in the plural.
-    fn words(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Empty => ("empty file", ""),
-            Self::Xz => ("xz archive", ""),
-            Self::Bzip2 => ("bzip2 archive", ""),
-            Self::Zip => ("zip archive", ""),
-            Self::SevenZip => ("7z archive", ""),
-            Self::Rar => ("RAR archive", ""),
-            Self::Lz4 => ("lz4 archive", ""),
-            Self::Snappy => ("snappy archive", ""),
-            Self::Lzip => ("lzip archive", ""),
-            Self::Compress => ("compress archive", " (.Z)"),
-            Self::Tar => ("tar archive", ""),
-            Self::Parquet => ("Parquet file", ""),
-            Self::Orc => ("ORC file", ""),
-            Self::Avro => ("Avro file", ""),
-            Self::Arrow => ("Arrow file", ""),
-            Self::Sqlite => ("SQLite database", ""),
-            Self::Pdf => ("PDF file", ""),
-            Self::Image => ("image", ""),
-            Self::Program => ("program", ""),
-            Self::Capture => ("packet capture", ""),
-            Self::Utf16 => ("file", " of UTF-16 text"),
-            Self::Utf32 => ("file", " of UTF-32 text"),
-            Self::Binary => ("binary file", ""),
-            Self::Csv => ("CSV file", " without a column that holds JSON"),
-            Self::Json => ("JSON file", " without audit events"),
-            Self::Text => ("text file", " without audit events"),
-        }
+        format!("{count} {}", self.words().replace("{s}", if count == 1 { "" } else { "s" }))
     }
 
     /// The command that makes the file readable for kubetoll, if there is one.
@@ -214,8 +185,7 @@ impl FileKind {
 
 impl std::fmt::Display for FileKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (noun, end) = self.words();
-        write!(f, "{noun}{end}")
+        f.write_str(&self.words().replace("{s}", ""))
     }
 }
 
