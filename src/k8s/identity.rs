@@ -7,7 +7,7 @@ use crate::named::named;
 
 named! {
     /// The kind of a client.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
     pub enum Kind {
         /// A ServiceAccount: `system:serviceaccount:<namespace>:<name>`.
         ServiceAccount = "service-account",
@@ -18,6 +18,7 @@ named! {
         /// Any other authenticated user.
         User = "user",
         /// `system:anonymous`, or a request without a user because its authentication failed.
+        #[default]
         Anonymous = "anonymous",
         /// A product in a user agent. Used for records without a user, such as the apiserver's access log.
         UserAgent = "user-agent",

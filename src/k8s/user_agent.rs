@@ -4,7 +4,7 @@ use super::go_url::split_once;
 
 /// How well-formed a user agent is, from best to worst. If kubetoll must limit the number of products, it drops those
 /// with a later variant first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AgentForm {
     /// client-go's default, `name/version (os/arch) kubernetes/commit`, or the name of a common client.
     Known,
@@ -13,6 +13,7 @@ pub enum AgentForm {
     /// A name without a version.
     Bare,
     /// The user agent has no valid name.
+    #[default]
     Unnamed,
 }
 

@@ -29,7 +29,7 @@ pub(crate) struct ClientRef<'a> {
 }
 
 /// The client of a request, with hashes of its names.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct ClientIdentity {
     /// The concatenated texts that the ranges point into.
     texts: String,
@@ -64,32 +64,6 @@ pub(crate) struct ClientIdentity {
 struct TextRange {
     start: usize,
     end: usize,
-}
-
-impl Default for ClientIdentity {
-    fn default() -> Self {
-        let empty = TextRange::default();
-        Self {
-            texts: String::new(),
-            kind: Kind::Anonymous,
-            identity: empty,
-            impersonator: None,
-            product: empty,
-            form: AgentForm::Unnamed,
-            user_agent: empty,
-            address: None,
-            node: None,
-            pod: None,
-            source: empty,
-            version_claim: None,
-            client_hash: 0,
-            product_hash: 0,
-            agent_hash: 0,
-            instance_hash: 0,
-            node_hash: 0,
-            pod_hash: 0,
-        }
-    }
 }
 
 impl ClientIdentity {

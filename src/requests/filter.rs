@@ -1,6 +1,6 @@
 //! Filters that select the requests to count. Names and meaning follow `kubectl-dev_tool audit`.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use regex::RegexSet;
 
@@ -59,28 +59,15 @@ pub struct NameFilter {
 
 /// Which of the included patterns matched at least one request that passed all filters.
 #[derive(Debug, Default)]
-struct Matches {
-    matched: Vec<AtomicBool>,
-    /// The number of patterns that have not matched yet.
-    unmatched: AtomicUsize,
-}
+struct Matches(Vec<AtomicBool>);
 
 impl Matches {
     fn new(names: usize) -> Self {
-        Self {
-            matched: (0..names).map(|_| AtomicBool::new(false)).collect(),
-            unmatched: AtomicUsize::new(names),
-        }
+        Self((0..names).map(|_| AtomicBool::new(false)).collect())
     }
 
     fn is_complete(&self) -> bool {
-        self.unmatched.load(Ordering::Relaxed) == 0
-    }
-
-    fn add(&self, at: usize) {
-        if !self.matched[at].swap(true, Ordering::Relaxed) {
-            self.unmatched.fetch_sub(1, Ordering::Relaxed);
-        }
+        self.0.iter().all(|matched| matched.load(Ordering::Relaxed))
     }
 }
 
@@ -217,7 +204,10 @@ impl NameFilter {
     fn note(&self, names: &[&str], is_before_end: bool) {
         let matches = self.matches(is_before_end);
         if !matches.is_complete() {
-            names.iter().flat_map(|name| self.wanted.matches(name)).for_each(|at| matches.add(at));
+            names
+                .iter()
+                .flat_map(|name| self.wanted.matches(name))
+                .for_each(|at| matches.0[at].store(true, Ordering::Relaxed));
         }
     }
 
@@ -228,7 +218,7 @@ impl NameFilter {
     /// The included patterns that no ended request matched. With `received_only`, events before the end of a request
     /// are checked instead.
     fn unmatched(&self, received_only: bool) -> impl Iterator<Item = &str> {
-        let matched = self.texts.iter().zip(&self.matches(received_only).matched);
+        let matched = self.texts.iter().zip(&self.matches(received_only).0);
         matched.filter(|(_, is_matched)| !is_matched.load(Ordering::Relaxed)).map(|(name, _)| name.as_str())
     }
 
@@ -561,14 +551,8 @@ mod tests {
     fn user_filter_ignores_user_agents() {
         let filter = |users: &[&str], clients: &[&str]| Filter {
             users: names(users),
-            verbs: names(&[]),
-            resources: names(&[]),
-            namespaces: names(&[]),
             clients: names(clients),
-            after: None,
-            before: None,
-            statuses: StatusSet::default(),
-            failed_only: false,
+            ..Filter::default()
         };
         let line =
             AccessLine { user_agent: "kubelet/v1".into(), uri: "/api".into(), ..AccessLine::default() };
