@@ -36,10 +36,9 @@ pub fn framing(start: &[u8]) -> Framing {
     }
 }
 
-/// The framing of the input format that the user requires.
-#[must_use]
-pub fn framing_of(layers: Layers, start: &[u8]) -> Framing {
-    match layers.iter().next() {
+/// Returns a function that detects the framing from the first bytes, if the user requires this input format.
+pub fn framing_of(format: Option<Layers>) -> impl Fn(&[u8]) -> Framing + Clone {
+    move |start| match format.and_then(|layers| layers.iter().next()) {
         Some(envelope) if envelope.has(Property::Documents) => Framing::Json,
         Some(Envelope::Yaml) => Framing::Yaml,
         _ => framing(start),

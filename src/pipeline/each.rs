@@ -35,15 +35,8 @@ pub(crate) fn each<W: Send>(
     take: &mut dyn FnMut(&mut W) -> io::Result<()>,
 ) -> io::Result<Vec<(u32, Damage, u64)>> {
     let Settings { format, max_record, year, .. } = settings;
-    let tell = {
-        let format = *format;
-        move |start: &[u8]| match format {
-            Some(layers) => detect::framing_of(layers, start),
-            None => detect::framing(start),
-        }
-    };
     let wanted = (0..sources.len()).collect();
-    let feed = Feed::new(sources, wanted, 1, *max_record, tell, Arc::clone(progress));
+    let feed = Feed::new(sources, wanted, 1, *max_record, detect::framing_of(*format), Arc::clone(progress));
     let lane = |worker| Lane { worker, decoder: Decoder::new(*format, *max_record), block: Block::default() };
     let mut lanes: Vec<Lane<'_, W>> = workers.iter_mut().map(lane).collect();
     let mut damaged = Vec::new();

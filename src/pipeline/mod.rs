@@ -122,10 +122,7 @@ impl Run<'_> {
     /// Reads the sources whose index passes `wanted`.
     fn pass(&self, pass: &Pass<'_>, wanted: impl Fn(usize) -> bool) -> anyhow::Result<Counted> {
         let format = self.settings.format.filter(|_| !matches!(pass, Pass::Etcd));
-        let tell = move |start: &[u8]| match format {
-            Some(layers) => detect::framing_of(layers, start),
-            None => detect::framing(start),
-        };
+        let tell = detect::framing_of(format);
         let wanted = (0..self.sources.len()).filter(|index| wanted(*index)).collect();
         let (threads, max_record) = (self.settings.threads, self.settings.max_record);
         let feed = Feed::new(self.sources, wanted, threads, max_record, tell, Arc::clone(self.progress));

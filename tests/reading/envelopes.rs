@@ -67,9 +67,7 @@ fn samples() -> Vec<(PathBuf, Expected)> {
 fn read(path: &Path, only: Option<Envelope>) -> Found {
     let sources = Sources::discover(&[path.to_owned()]).expect("a source");
     let only = only.map(|only| Layers::default().with(only));
-    let tell = move |start: &[u8]| {
-        only.map_or_else(|| detect::framing(start), |only| detect::framing_of(only, start))
-    };
+    let tell = move |start: &[u8]| detect::framing_of(only)(start);
     let feed = Feed::new(&sources.list, vec![0], 1, 1 << 24, tell, Arc::default());
     let mut decoder = Decoder::new(only, 1 << 24);
     let (mut block, mut actual) = (Block::default(), Found::default());

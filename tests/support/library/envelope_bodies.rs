@@ -28,7 +28,7 @@ static OTHERS: LazyLock<Block> = LazyLock::new(|| {
 /// A log that is decoded with a given envelope but may be in any.
 pub fn envelope(envelope: Envelope, bytes: &[u8]) {
     let form = Layers::default().with(envelope);
-    let framing = detect::framing_of(form, bytes);
+    let framing = detect::framing_of(Some(form))(bytes);
     let (complete, blocks) = run::whole_and_pieces(bytes, framing);
     let free = read(&mut Decoder::new(None, MAX_LINE), [&complete]);
     let forced = read(&mut Decoder::new(Some(form), MAX_LINE), [&complete]);
