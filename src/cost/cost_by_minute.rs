@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::unit::Unit;
 use super::work::Work;
 use crate::ledger::Merge;
+use crate::ledger::merge::merge_fields;
 use crate::ledger::timeline::Windows;
 
 /// The cost of the requests that began in one window.
@@ -20,14 +21,7 @@ pub(crate) struct MinuteCost {
     pub(crate) received_bytes: u64,
 }
 
-impl Merge for MinuteCost {
-    fn merge(&mut self, other: Self) {
-        self.etcd_bytes = self.etcd_bytes.saturating_add(other.etcd_bytes);
-        self.etcd_objects = self.etcd_objects.saturating_add(other.etcd_objects);
-        self.filtered_objects = self.filtered_objects.saturating_add(other.filtered_objects);
-        self.received_bytes = self.received_bytes.saturating_add(other.received_bytes);
-    }
-}
+merge_fields!(MinuteCost: etcd_bytes, etcd_objects, filtered_objects, received_bytes);
 
 /// Costs by minute, or by wider windows if a timeline has wider windows.
 #[derive(Debug, Clone, Default)]
@@ -113,12 +107,9 @@ impl CostByMinute {
 
 impl Merge for CostByMinute {
     fn merge(&mut self, mut other: Self) {
-        self.without_time += other.without_time;
         self.widen(other.shift);
         other.widen(self.shift);
-        for (window, minute) in other.windows {
-            self.windows.entry(window).or_default().merge(minute);
-        }
+        merge_fields!(self, other: windows, without_time);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::work::{Amount, Bound, Work};
 use crate::ledger::Merge;
+use crate::ledger::merge::merge_fields;
 
 /// The sum of objects and bytes over requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -29,9 +30,7 @@ impl Sum {
             without_bytes: or_none(amount.bytes),
         }
     }
-}
 
-impl Sum {
     /// Whether a sum reached the maximum of `u64`.
     fn is_saturated(&self) -> bool {
         self.objects == u64::MAX || self.bytes == u64::MAX
@@ -40,11 +39,8 @@ impl Sum {
 
 impl Merge for Sum {
     fn merge(&mut self, other: Self) {
-        self.objects = self.objects.saturating_add(other.objects);
-        self.bytes = self.bytes.saturating_add(other.bytes);
+        merge_fields!(self, other: objects, bytes, without_objects, without_bytes);
         self.bound = self.bound.max(other.bound);
-        self.without_objects += other.without_objects;
-        self.without_bytes += other.without_bytes;
     }
 }
 
@@ -92,11 +88,7 @@ impl Cost {
 
 impl Merge for Cost {
     fn merge(&mut self, other: Self) {
-        self.etcd.merge(other.etcd);
-        self.decoded.merge(other.decoded);
-        self.filtered.merge(other.filtered);
-        self.received.merge(other.received);
-        self.seats = self.seats.saturating_add(other.seats);
+        merge_fields!(self, other: etcd, decoded, filtered, received, seats);
         self.max_seats = self.max_seats.max(other.max_seats);
     }
 }

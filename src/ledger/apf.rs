@@ -4,6 +4,7 @@ use compact_str::CompactString;
 use hashbrown::Equivalent;
 
 use super::bounded_map::BoundedKey;
+use super::merge::merge_fields;
 use super::{BoundedMap, Merge};
 use crate::decode::klog::Apf;
 use crate::k8s::text::prefix;
@@ -14,8 +15,8 @@ const MAX_FLOWS: usize = 8;
 /// Length limit of an API object's name, in bytes.
 const MAX_NAME: usize = 253;
 
-#[derive(Debug, Clone)]
-pub(crate) struct Flows(BoundedMap<FlowKey, FlowLoad>);
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Flows(BoundedMap<FlowKey, FlowLoad, MAX_FLOWS>);
 
 /// A flow schema of API Priority and Fairness, with its priority level.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -51,12 +52,6 @@ pub(crate) struct FlowLoad {
     pub(crate) execution_micros: u64,
     /// Sum of delays before execution, in microseconds. Requests spend most of this time in queues.
     pub(crate) queued_micros: u64,
-}
-
-impl Default for Flows {
-    fn default() -> Self {
-        Self(BoundedMap::new(MAX_FLOWS))
-    }
 }
 
 impl Flows {
@@ -98,19 +93,12 @@ impl Flows {
 
 impl Merge for FlowLoad {
     fn merge(&mut self, other: Self) {
-        self.requests += other.requests;
-        self.seats = self.seats.saturating_add(other.seats);
+        merge_fields!(self, other: requests, seats, execution_micros, queued_micros);
         self.max_seats = self.max_seats.max(other.max_seats);
-        self.execution_micros = self.execution_micros.saturating_add(other.execution_micros);
-        self.queued_micros = self.queued_micros.saturating_add(other.queued_micros);
     }
 }
 
-impl Merge for Flows {
-    fn merge(&mut self, other: Self) {
-        self.0.merge(other.0);
-    }
-}
+merge_fields!(Flows: 0);
 
 #[cfg(test)]
 mod tests {

@@ -5,6 +5,7 @@
 //! status. If the request is impersonated, this event does not name the impersonated user. In the table of rows, such
 //! events would add rows without requests. These rows would evict rows that have requests.
 
+use super::merge::merge_fields;
 use super::{Merge, Row};
 use crate::k8s::Stage;
 use crate::requests::{Request, RowKey};
@@ -97,13 +98,9 @@ impl EventsBeforeEnd {
 
 impl Merge for EventsBeforeEnd {
     fn merge(&mut self, other: Self) {
-        self.events += other.events;
-        self.received += other.received;
-        self.has_ended |= other.has_ended;
-        match other.row {
-            _ if self.has_ended => self.row = None,
-            Some(row) => self.row.get_or_insert_default().merge(row),
-            None => {}
+        merge_fields!(self, other: events, received, has_ended, row);
+        if self.has_ended {
+            self.row = None;
         }
     }
 }

@@ -48,9 +48,9 @@ pub(super) fn cutoff_for(mut weights: Vec<Weight>, bound: usize) -> Weight {
     *weights.select_nth_unstable(bound - 1).1
 }
 
-/// A map with a maximum number of keys; see the module's description.
+/// A map that keeps at most `BOUND` keys, which must not be 0; see the module's description.
 #[derive(Debug, Clone)]
-pub struct BoundedMap<K, V> {
+pub struct BoundedMap<K, V, const BOUND: usize> {
     table: HashTable<Slot<K, V>>,
     bound: usize,
     /// Keys with a larger weight are evicted. `None` until the first eviction.
@@ -68,10 +68,16 @@ pub struct BoundedMap<K, V> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SlotIndex(usize);
 
-impl<K: BoundedKey, V: Default + Merge> BoundedMap<K, V> {
-    /// Creates a map that keeps at most `bound` keys. `bound` must not be 0.
+impl<K: BoundedKey, V: Default + Merge, const BOUND: usize> Default for BoundedMap<K, V, BOUND> {
+    fn default() -> Self {
+        Self::within(BOUND)
+    }
+}
+
+impl<K: BoundedKey, V: Default + Merge, const BOUND: usize> BoundedMap<K, V, BOUND> {
+    /// Creates a map that keeps at most `bound` keys, instead of `BOUND`. `bound` must not be 0.
     #[must_use]
-    pub(crate) fn new(bound: usize) -> Self {
+    pub(super) fn within(bound: usize) -> Self {
         Self {
             table: HashTable::new(),
             bound,
@@ -85,31 +91,25 @@ impl<K: BoundedKey, V: Default + Merge> BoundedMap<K, V> {
     /// Returns the value of a key, and inserts the key if it is missing. Returns the overflow value if the key is
     /// evicted. `hash` is the hash of the key. `rank` must depend on the key only. The map evicts keys with the
     /// highest rank first.
-    pub(crate) fn entry_with_hash<Q>(
+    pub(crate) fn entry_with_hash(
         &mut self,
         hash: u64,
-        key: &Q,
+        key: &(impl Equivalent<K> + ?Sized),
         rank: impl FnOnce() -> u8,
         owned: impl FnOnce() -> K,
-    ) -> &mut V
-    where
-        Q: Equivalent<K> + ?Sized,
-    {
+    ) -> &mut V {
         let index = self.find_or_insert(hash, key, rank, owned);
         self.value_at(index)
     }
 
     /// Returns the slot of a key, and inserts the key if it is missing. Returns `None` if the key is evicted.
-    pub(crate) fn find_or_insert<Q>(
+    pub(crate) fn find_or_insert(
         &mut self,
         hash: u64,
-        key: &Q,
+        key: &(impl Equivalent<K> + ?Sized),
         rank: impl FnOnce() -> u8,
         owned: impl FnOnce() -> K,
-    ) -> Option<SlotIndex>
-    where
-        Q: Equivalent<K> + ?Sized,
-    {
+    ) -> Option<SlotIndex> {
         let is_it = |slot: &Slot<K, V>| slot.weight.1 == hash && key.equivalent(&slot.key);
         match self.table.find_bucket_index(hash, is_it) {
             Some(at) => Some(SlotIndex(at)),
@@ -117,19 +117,9 @@ impl<K: BoundedKey, V: Default + Merge> BoundedMap<K, V> {
         }
     }
 
-    pub(super) fn get_mut<Q>(&mut self, hash: u64, key: &Q) -> Option<&mut V>
-    where
-        Q: Equivalent<K> + ?Sized,
-    {
+    pub(super) fn get_mut(&mut self, hash: u64, key: &(impl Equivalent<K> + ?Sized)) -> Option<&mut V> {
         let slot = self.table.find_mut(hash, |slot| slot.weight.1 == hash && key.equivalent(&slot.key))?;
         Some(&mut slot.value)
-    }
-
-    pub(super) fn contains<Q>(&self, hash: u64, key: &Q) -> bool
-    where
-        Q: Equivalent<K> + ?Sized,
-    {
-        self.table.find(hash, |slot| slot.weight.1 == hash && key.equivalent(&slot.key)).is_some()
     }
 
     /// Returns the value in a slot. If `index` is `None`, returns the overflow value.
@@ -163,8 +153,9 @@ impl<K: BoundedKey, V: Default + Merge> BoundedMap<K, V> {
     }
 
     fn overflow_map(&mut self) -> &mut Self {
-        self.by_overflow_key
-            .get_or_insert_with(|| Box::new(Self { is_overflow_map: true, ..Self::new(MAX_OVERFLOW_KEYS) }))
+        self.by_overflow_key.get_or_insert_with(|| {
+            Box::new(Self { is_overflow_map: true, ..Self::within(MAX_OVERFLOW_KEYS) })
+        })
     }
 
     /// Like [`BoundedMap::entry_with_hash`], for a key of rank 0.
@@ -214,9 +205,7 @@ impl<K: BoundedKey, V: Default + Merge> BoundedMap<K, V> {
 
     /// Moves the overflow values to another map, which must have the same cutoff.
     pub(super) fn move_overflow_to(&mut self, to: &mut Self) {
-        if let Some(overflow) = self.overflow.take() {
-            to.overflow.get_or_insert_default().merge(*overflow);
-        }
+        to.overflow.merge(self.overflow.take());
         if let Some(by_overflow_key) = self.by_overflow_key.take() {
             to.overflow_map().merge(*by_overflow_key);
         }
@@ -238,18 +227,12 @@ impl<K: BoundedKey, V: Default + Merge> BoundedMap<K, V> {
     pub fn into_parts(mut self) -> (Vec<(K, V)>, Option<V>) {
         self.evict();
         let mut parts: Vec<(K, V)> = self.table.into_iter().map(|slot| (slot.key, slot.value)).collect();
-        let mut overflow = self.overflow.map(|overflow| *overflow);
         if let Some(by_overflow_key) = self.by_overflow_key {
             let (merged, others) = by_overflow_key.into_parts();
             parts.extend(merged);
-            if let Some(others) = others {
-                match &mut overflow {
-                    Some(overflow) => overflow.merge(others),
-                    None => overflow = Some(others),
-                }
-            }
+            self.overflow.merge(others.map(Box::new));
         }
-        (parts, overflow)
+        (parts, self.overflow.map(|overflow| *overflow))
     }
 
     /// Iterates over the kept keys and the overflow keys with their values, in no order.
@@ -290,7 +273,7 @@ impl<K: BoundedKey, V: Default + Merge> BoundedMap<K, V> {
     }
 }
 
-impl<K: Hash + BoundedKey, V: Default + Merge> BoundedMap<K, V> {
+impl<K: Hash + BoundedKey, V: Default + Merge, const BOUND: usize> BoundedMap<K, V, BOUND> {
     /// Like [`BoundedMap::entry_with_hash`], but hashes the key with [`stable_hash`].
     pub(crate) fn entry<Q>(&mut self, key: &Q, rank: u8, owned: impl FnOnce() -> K) -> &mut V
     where
@@ -300,7 +283,7 @@ impl<K: Hash + BoundedKey, V: Default + Merge> BoundedMap<K, V> {
     }
 }
 
-impl<K: BoundedKey, V: Default + Merge> Merge for BoundedMap<K, V> {
+impl<K: BoundedKey, V: Default + Merge, const BOUND: usize> Merge for BoundedMap<K, V, BOUND> {
     fn merge(&mut self, mut other: Self) {
         if self.table.is_empty() {
             std::mem::swap(&mut self.table, &mut other.table);
@@ -317,9 +300,7 @@ impl<K: BoundedKey, V: Default + Merge> Merge for BoundedMap<K, V> {
                 }
             }
         }
-        if let Some(overflow) = other.overflow {
-            self.overflow.get_or_insert_default().merge(*overflow);
-        }
+        self.overflow.merge(other.overflow);
         if let Some(by_overflow_key) = other.by_overflow_key {
             self.overflow_map().merge(*by_overflow_key);
         }
@@ -335,26 +316,17 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    #[derive(Debug, Default, PartialEq, Eq, Clone, Copy)]
-    struct Sum(u64);
-
-    impl Merge for Sum {
-        fn merge(&mut self, other: Self) {
-            self.0 += other.0;
-        }
-    }
-
-    fn count(keys: &[u16]) -> BoundedMap<u16, Sum> {
-        let mut map: BoundedMap<u16, Sum> = BoundedMap::new(8);
+    fn count(keys: &[u16]) -> BoundedMap<u16, u64, 8> {
+        let mut map: BoundedMap<u16, u64, 8> = BoundedMap::default();
         for key in keys {
-            map.entry(key, u8::from(key % 3 == 0), || *key).0 += 1;
+            *map.entry(key, u8::from(key % 3 == 0), || *key) += 1;
         }
         map
     }
 
-    fn parts(map: BoundedMap<u16, Sum>) -> (BTreeMap<u16, u64>, u64) {
+    fn parts(map: BoundedMap<u16, u64, 8>) -> (BTreeMap<u16, u64>, u64) {
         let (entries, overflow) = map.into_parts();
-        (entries.into_iter().map(|(key, sum)| (key, sum.0)).collect(), overflow.map_or(0, |sum| sum.0))
+        (entries.into_iter().collect(), overflow.unwrap_or(0))
     }
 
     impl BoundedKey for u16 {}
@@ -374,12 +346,12 @@ mod tests {
         }
     }
 
-    fn count_numbers(numbers: &[u16]) -> BoundedMap<Number, Sum> {
-        let mut map: BoundedMap<Number, Sum> = BoundedMap::new(8);
+    fn count_numbers(numbers: &[u16]) -> BoundedMap<Number, u64, 8> {
+        let mut map: BoundedMap<Number, u64, 8> = BoundedMap::default();
         for number in numbers {
             let own = Number::Own(*number);
             let index = map.find_or_insert(stable_hash(&own), &own, || 0, || own);
-            map.value_at_or_overflow(index, || own).0 += 1;
+            *map.value_at_or_overflow(index, || own) += 1;
         }
         map
     }
@@ -390,10 +362,10 @@ mod tests {
             numbers in prop::collection::vec(0_u16..60, 0..300),
             cut in 0_usize..300,
         ) {
-            let by_key = |map: BoundedMap<Number, Sum>| -> BTreeMap<Number, u64> {
+            let by_key = |map: BoundedMap<Number, u64, 8>| -> BTreeMap<Number, u64> {
                 let (entries, overflow) = map.into_parts();
                 assert_eq!(overflow, None);
-                entries.into_iter().map(|(key, sum)| (key, sum.0)).filter(|(_, sum)| *sum > 0).collect()
+                entries.into_iter().filter(|(_, sum)| *sum > 0).collect()
             };
             let whole = by_key(count_numbers(&numbers));
             let (left, right) = numbers.split_at(cut.min(numbers.len()));

@@ -3,6 +3,7 @@
 use hashbrown::Equivalent;
 
 use super::bounded_map::BoundedKey;
+use super::merge::merge_fields;
 use super::{BoundedMap, DistinctSet, EventsBeforeEnd, Merge, SharedRow};
 use crate::apiserver::Target;
 use crate::k8s::identity::service_account;
@@ -64,10 +65,10 @@ impl BoundedKey for RowKey {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Client {
     /// The products in the client's user agents.
-    pub products: BoundedMap<Box<str>, ClientProduct>,
+    pub products: BoundedMap<Box<str>, ClientProduct, MAX_PRODUCTS>,
     /// The nodes that the client's tokens name. For a kubelet, this is its own node.
     pub(crate) nodes: DistinctSet,
     /// The pods that the client's tokens name.
@@ -79,7 +80,7 @@ pub struct Client {
     /// One hash for each pair of product and row key, even if the row was evicted. `MAX_ROWS` limits the number of
     /// these hashes over all clients. It does not limit the number of kept rows, because that number depends on the
     /// order of the input.
-    pub(super) row_hashes: DistinctSet,
+    pub(super) row_hashes: DistinctSet<{ MAX_PRODUCTS * MAX_SHAPES }>,
 }
 
 /// Returns the namespace of a request, or `None` if it does not show where the client works. Requests for Leases
@@ -101,53 +102,24 @@ fn is_upkeep(request: &Request<'_>, namespace: &str) -> bool {
     is_lookup && service_account(request.client.identity()).is_some_and(|(own, _)| own == namespace)
 }
 
-impl Default for Client {
-    fn default() -> Self {
-        Self {
-            products: BoundedMap::new(MAX_PRODUCTS),
-            nodes: DistinctSet::new(MAX_DISTINCT),
-            pods: DistinctSet::new(MAX_DISTINCT),
-            workloads: DistinctSet::new(MAX_DISTINCT),
-            namespaces: DistinctSet::new(MAX_DISTINCT),
-            row_hashes: DistinctSet::new(MAX_PRODUCTS * MAX_SHAPES),
-        }
-    }
-}
-
 impl Merge for Client {
     fn merge(&mut self, mut other: Self) {
         // This client may be the overflow, which has the requests of all evicted clients. Workers must not count into
         // the overflow through cached handles of one client's rows.
         other.products.values_mut().for_each(ClientProduct::detach_handles);
-        self.products.merge(other.products);
-        self.nodes.merge(other.nodes);
-        self.pods.merge(other.pods);
-        self.workloads.merge(other.workloads);
-        self.namespaces.merge(other.namespaces);
-        self.row_hashes.merge(other.row_hashes);
+        merge_fields!(self, other: products, nodes, pods, workloads, namespaces, row_hashes);
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ClientProduct {
     /// An example of a user agent: the first one in byte order.
     pub(crate) example: Box<str>,
     /// The hash of the last user agent. The next request usually has the same user agent.
     last_agent: u64,
-    pub(crate) rows: BoundedMap<RowKey, SharedRow>,
+    pub(crate) rows: BoundedMap<RowKey, SharedRow, MAX_SHAPES>,
     /// Events before the end of their request. Their row keys have no response class.
-    pub(crate) begun: BoundedMap<RowKey, SharedRow<EventsBeforeEnd>>,
-}
-
-impl Default for ClientProduct {
-    fn default() -> Self {
-        Self {
-            example: Box::default(),
-            last_agent: 0,
-            rows: BoundedMap::new(MAX_SHAPES),
-            begun: BoundedMap::new(MAX_SHAPES),
-        }
-    }
+    pub(crate) begun: BoundedMap<RowKey, SharedRow<EventsBeforeEnd>, MAX_SHAPES>,
 }
 
 impl ClientProduct {
@@ -173,7 +145,6 @@ impl Merge for ClientProduct {
     fn merge(&mut self, mut other: Self) {
         other.detach_handles();
         self.note_agent(&other.example, stable_hash(&*other.example));
-        self.rows.merge(other.rows);
-        self.begun.merge(other.begun);
+        merge_fields!(self, other: rows, begun);
     }
 }

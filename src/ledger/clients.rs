@@ -23,7 +23,7 @@ pub(crate) const MAX_ROWS: usize = 80_000;
 
 #[derive(Debug)]
 pub struct Clients {
-    pub(super) by_key: BoundedMap<ClientKey, Client>,
+    pub(super) by_key: BoundedMap<ClientKey, Client, MAX_CLIENTS>,
     /// The number of rows that were added since [`SharedClients`](super::shared_clients::SharedClients) last read this
     /// field.
     pub(super) added: usize,
@@ -62,7 +62,7 @@ impl Clients {
     /// Keeps at most `bound` clients.
     #[must_use]
     pub(crate) fn new(bound: usize) -> Self {
-        Self { by_key: BoundedMap::new(bound), added: 0, max_rows: MAX_ROWS, names: Arc::default() }
+        Self { by_key: BoundedMap::within(bound), added: 0, max_rows: MAX_ROWS, names: Arc::default() }
     }
 
     #[must_use]
@@ -135,7 +135,7 @@ impl Clients {
         let is_entered = slot.is_none() || begun.len() != before;
         let own = begun.value_at_or_overflow(slot, owned);
         if is_entered {
-            if slot.is_some() && rows.contains(row_hash.row_key, &row_key) {
+            if slot.is_some() && rows.get_mut(row_hash.row_key, &row_key).is_some() {
                 own.count_in_table(EventsBeforeEnd::end);
             }
             let is_new = client.row_hashes.insert_hash(stable_hash(&(row_hash.product, row_hash.row_key)));

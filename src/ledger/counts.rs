@@ -2,6 +2,7 @@
 
 use smallvec::SmallVec;
 
+use super::merge::merge_fields;
 use super::{Exemplars, Merge};
 use crate::requests::Measured;
 
@@ -65,9 +66,8 @@ pub(crate) struct Deprecated {
 
 impl Merge for Deprecated {
     fn merge(&mut self, other: Self) {
-        self.requests += other.requests;
+        merge_fields!(self, other: requests, exemplars);
         self.removed_in = self.removed_in.into_iter().chain(other.removed_in).min();
-        self.exemplars.merge(other.exemplars);
     }
 }
 
@@ -113,18 +113,8 @@ impl Observed {
     }
 }
 
-impl Merge for Observed {
-    fn merge(&mut self, other: Self) {
-        self.without_etcd += other.without_etcd;
-        self.etcd_only += other.etcd_only;
-        self.decoded += other.decoded;
-        self.etcd_micros = self.etcd_micros.saturating_add(other.etcd_micros);
-        self.total_micros = self.total_micros.saturating_add(other.total_micros);
-        self.webhook_micros = self.webhook_micros.saturating_add(other.webhook_micros);
-        self.mostly_webhooks += other.mostly_webhooks;
-        self.queued_micros = self.queued_micros.saturating_add(other.queued_micros);
-    }
-}
+merge_fields!(Observed: without_etcd, etcd_only, decoded, etcd_micros, total_micros, webhook_micros,
+    mostly_webhooks, queued_micros);
 
 /// Objects in responses to LIST requests. Only traces of slow requests contain this number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -146,8 +136,7 @@ impl Items {
 
 impl Merge for Items {
     fn merge(&mut self, other: Self) {
-        self.requests += other.requests;
-        self.sum = self.sum.saturating_add(other.sum);
+        merge_fields!(self, other: requests, sum);
         self.max = self.max.max(other.max);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use hashbrown::HashTable;
 
-use super::Merge;
+use super::{MAX_DISTINCT, Merge};
 use crate::k8s::text::prefix;
 use crate::requests::stable_hash;
 
@@ -12,22 +12,16 @@ use crate::requests::stable_hash;
 const KEPT_TEXTS: usize = 3;
 const MAX_TEXT: usize = 253;
 
-/// Counts at most `bound` distinct strings by their hashes. Keeps the first strings in byte order as examples.
-#[derive(Debug, Clone)]
-pub struct DistinctSet {
+/// Counts at most `BOUND` distinct strings by their hashes. Keeps the first strings in byte order as examples.
+#[derive(Debug, Clone, Default)]
+pub struct DistinctSet<const BOUND: usize = MAX_DISTINCT> {
     hashes: HashTable<u64>,
-    bound: usize,
     full: bool,
     examples: BTreeSet<Box<str>>,
 }
 
-impl DistinctSet {
-    #[must_use]
-    pub(crate) fn new(bound: usize) -> Self {
-        Self { hashes: HashTable::new(), bound, full: false, examples: BTreeSet::new() }
-    }
-
-    /// Adds a string. Returns whether the string is new. Also returns true for a string beyond `bound`, which the set
+impl<const BOUND: usize> DistinctSet<BOUND> {
+    /// Adds a string. Returns whether the string is new. Also returns true for a string beyond `BOUND`, which the set
     /// does not count.
     pub(crate) fn insert(&mut self, text: &str) -> bool {
         self.insert_of(stable_hash(text), text)
@@ -47,7 +41,7 @@ impl DistinctSet {
         if self.hashes.find(hash, |own| *own == hash).is_some() {
             return false;
         }
-        if self.hashes.len() == self.bound {
+        if self.hashes.len() == BOUND {
             self.full = true;
         } else {
             self.hashes.insert_unique(hash, hash, |hash| *hash);
@@ -68,14 +62,14 @@ impl DistinctSet {
         self.examples.iter().map(|text| &**text)
     }
 
-    /// Returns the number of distinct strings. Also returns true if the set has `bound` strings and refused others.
+    /// Returns the number of distinct strings. Also returns true if the set has `BOUND` strings and refused others.
     #[must_use]
     pub fn count(&self) -> (u64, bool) {
         (self.hashes.len() as u64, self.full)
     }
 }
 
-impl Merge for DistinctSet {
+impl<const BOUND: usize> Merge for DistinctSet<BOUND> {
     fn merge(&mut self, other: Self) {
         self.full |= other.full;
         for hash in other.hashes {
@@ -97,7 +91,7 @@ mod tests {
         fn distinct_sets_count_up_to_their_limit(keys in prop::collection::vec(0_u16..40, 0..80), cut in 0_usize..80) {
             let (left, right) = keys.split_at(cut.min(keys.len()));
             let fill = |keys: &[u16]| {
-                let mut set = DistinctSet::new(16);
+                let mut set = DistinctSet::<16>::default();
                 for key in keys {
                     set.insert(&key.to_string());
                 }

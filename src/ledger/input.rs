@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::merge::merge_fields;
 use super::{Activity, Merge};
 use crate::decode::{Foreign, Layers, SkipReason};
 use crate::input::block::Damage;
@@ -167,22 +168,9 @@ impl SourceCounts {
 
 impl Merge for SourceCounts {
     fn merge(&mut self, other: Self) {
-        self.bytes += other.bytes;
-        self.unread += other.unread;
-        self.lines += other.lines;
-        self.events += other.events;
-        self.access_lines += other.access_lines;
-        for (kind, count) in other.foreign {
-            *self.foreign.entry(kind).or_default() += count;
-        }
-        for (reason, count) in other.skipped {
-            *self.skipped.entry(reason).or_default() += count;
-        }
-        for (layers, events) in other.by_layers {
-            *self.by_layers.entry(layers).or_default() += events;
-        }
+        merge_fields!(self, other: bytes, unread, lines, events, access_lines, foreign, skipped, by_layers,
+            without_reads);
         self.framing = self.framing.max(other.framing);
-        self.without_reads += other.without_reads;
     }
 }
 
@@ -191,7 +179,7 @@ impl InputCounts {
     /// the event at the end of the request. So the end time counts for the detection of gaps: a WATCH may have begun
     /// hours before.
     pub(crate) fn received_at(&mut self, received: i64, took: Option<u64>) {
-        self.span = Some(widened(self.span, received));
+        self.span.merge(Some((received, received)));
         self.activity.note(received.saturating_add_unsigned(took.unwrap_or(0)));
     }
 
@@ -237,12 +225,6 @@ impl InputCounts {
     }
 }
 
-/// Widens a time span to include `micros`.
-#[must_use]
-pub(crate) fn widened(span: Option<(i64, i64)>, micros: i64) -> (i64, i64) {
-    span.map_or((micros, micros), |(first, last)| (first.min(micros), last.max(micros)))
-}
-
 fn keep<T: Ord>(places: &mut BTreeSet<T>, at: T) {
     if places.len() < MAX_POSITIONS || places.last().is_some_and(|last| at < *last) {
         places.insert(at);
@@ -254,29 +236,12 @@ fn keep<T: Ord>(places: &mut BTreeSet<T>, at: T) {
 
 impl Merge for InputCounts {
     fn merge(&mut self, other: Self) {
-        self.bytes += other.bytes;
+        merge_fields!(self, other: bytes, lines, events, access_lines, access_ids, access_counted, access_span,
+            undated, truncated, filtered, duplicates, access_duplicates, joined, not_joined, index_full,
+            replaced_utf8, foreign, sources, span, activity);
         self.unread.0 += other.unread.0;
         for at in other.unread.1 {
             keep(&mut self.unread.1, at);
-        }
-        self.lines += other.lines;
-        for (own, other) in self.events.iter_mut().zip(other.events) {
-            *own += other;
-        }
-        self.access_lines += other.access_lines;
-        self.access_ids += other.access_ids;
-        self.access_counted += other.access_counted;
-        self.undated += other.undated;
-        self.truncated += other.truncated;
-        self.filtered += other.filtered;
-        self.duplicates += other.duplicates;
-        self.access_duplicates += other.access_duplicates;
-        self.joined += other.joined;
-        self.not_joined += other.not_joined;
-        self.index_full |= other.index_full;
-        self.replaced_utf8 += other.replaced_utf8;
-        for (kind, count) in other.foreign {
-            *self.foreign.entry(kind).or_default() += count;
         }
         for (reason, (count, places)) in other.skipped {
             let own = self.skipped.entry(reason).or_default();
@@ -286,14 +251,5 @@ impl Merge for InputCounts {
             }
         }
         self.damaged.extend(other.damaged);
-        for (source, counts) in other.sources {
-            self.sources.entry(source).or_default().merge(counts);
-        }
-        self.activity.merge(other.activity);
-        for (own, other) in [(&mut self.span, other.span), (&mut self.access_span, other.access_span)] {
-            if let Some((first, last)) = other {
-                *own = Some(widened(Some(widened(*own, first)), last));
-            }
-        }
     }
 }

@@ -18,7 +18,7 @@ pub(crate) mod histogram;
 pub(crate) mod index;
 pub(crate) mod input;
 pub(crate) mod instance_histories;
-mod merge;
+pub(crate) mod merge;
 pub(crate) mod namespaces;
 pub(crate) mod open_long_running;
 mod packed;
@@ -71,6 +71,7 @@ pub(crate) use timeline::Timeline;
 pub(crate) use traces::Traces;
 pub use versions::{Claim, ServerTimeline, Sign, TimelineVersion, VersionEvidence, VersionStarts};
 
+use self::merge::merge_fields;
 use crate::decode::klog::TraceFragment;
 use crate::input::SourcePosition;
 use crate::requests::{Request, stable_hash};
@@ -101,13 +102,4 @@ impl Ledger {
     }
 }
 
-impl Merge for Ledger {
-    fn merge(&mut self, other: Self) {
-        self.input.merge(other.input);
-        self.versions.merge(other.versions);
-        self.traces.merge(other.traces);
-        self.clients.merge(other.clients);
-        self.histories.merge(other.histories);
-        self.namespaces.merge(other.namespaces);
-    }
-}
+merge_fields!(Ledger: input, versions, traces, clients, histories, namespaces);

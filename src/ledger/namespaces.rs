@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
 
+use super::merge::merge_fields;
 use super::{BoundedMap, Merge, Targets};
 use crate::apiserver::{RequestShape, Target};
 use crate::k8s::{Scope, Stage, Verb};
@@ -26,18 +27,12 @@ const LEASES: (&str, &str) = ("coordination.k8s.io", "leases");
 /// The hashes of a resource and a namespace.
 type Pair = (u64, u32);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Namespaces {
-    objects: BoundedMap<Pair, Names>,
+    objects: BoundedMap<Pair, Names, MAX_PAIRS>,
     /// The namespace of each collection that clients list or watch. The key is the upper half of the target's hash,
     /// as in [`Targets`].
-    collections: BoundedMap<u32, Namespace>,
-}
-
-impl Default for Namespaces {
-    fn default() -> Self {
-        Self { objects: BoundedMap::new(MAX_PAIRS), collections: BoundedMap::new(MAX_COLLECTIONS) }
-    }
+    collections: BoundedMap<u32, Namespace, MAX_COLLECTIONS>,
 }
 
 impl Namespaces {
@@ -79,12 +74,7 @@ impl Namespaces {
     }
 }
 
-impl Merge for Namespaces {
-    fn merge(&mut self, other: Self) {
-        self.objects.merge(other.objects);
-        self.collections.merge(other.collections);
-    }
-}
+merge_fields!(Namespaces: objects, collections);
 
 fn resource_hash(group: &str, resource: &str) -> u64 {
     stable_hash(&(group, resource))

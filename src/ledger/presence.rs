@@ -30,7 +30,9 @@ impl Presence {
         (self.slots != 0).then_some((self.first, self.last))
     }
 
-    pub(crate) fn add(&mut self, time: i64) {
+    /// Adds a time, if it is known.
+    pub(crate) fn add(&mut self, time: Option<i64>) {
+        let Some(time) = time else { return };
         if self.slots == 0 {
             *self = Self::at(time);
             return;
@@ -148,7 +150,7 @@ mod tests {
 
     fn presence(times: impl IntoIterator<Item = i64>) -> Presence {
         let mut presence = Presence::default();
-        times.into_iter().for_each(|time| presence.add(time));
+        times.into_iter().for_each(|time| presence.add(Some(time)));
         presence
     }
 

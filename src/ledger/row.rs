@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use super::exemplar::Exemplars;
+use super::merge::merge_fields;
 use super::open_long_running::OpenLongRunning;
 use super::timeline::Windows;
 use super::{Deprecated, Flows, Histogram, Items, Merge, Observed, Statuses, Targets, Timeline};
@@ -82,10 +83,7 @@ impl Row {
     pub(crate) fn observe(&mut self, request: &Request<'_>) -> Option<bool> {
         self.events += 1;
         let mut is_new_target = None;
-        if let Some(received) = request.received {
-            let (first, last) = self.span.unwrap_or((received, received));
-            self.span = Some((first.min(received), last.max(received)));
-        }
+        self.span.merge(request.received.map(|received| (received, received)));
         match request.stage {
             Stage::RequestReceived => self.count_received(request),
             Stage::ResponseStarted if request.is_unauthenticated() => is_new_target = Some(self.end(request)),
@@ -256,37 +254,12 @@ impl Merge for Box<Row> {
 
 impl Merge for Row {
     fn merge(&mut self, other: Self) {
-        self.events += other.events;
-        self.received += other.received;
-        self.ended += other.ended;
-        self.panics += other.panics;
-        if let Some(long_running) = other.open_long_running {
-            self.open_long_running.get_or_insert_default().merge(*long_running);
-        }
-        self.statuses.merge(other.statuses);
-        self.latency.merge(other.latency);
-        self.timeline.merge(other.timeline);
-        if let Some(failed_at) = other.failed_at {
-            let own = self.failed_at.get_or_insert_default();
-            own.iter_mut().zip(*failed_at).for_each(|(own, other)| own.merge(other));
-        }
-        match other.received_times {
-            _ if self.ended > 0 => self.received_times = None,
-            Some(received_times) => self.received_times.get_or_insert_default().merge(*received_times),
-            None => {}
-        }
-        self.span = match (self.span, other.span) {
-            (Some(own), Some(other)) => Some((own.0.min(other.0), own.1.max(other.1))),
-            (own, other) => own.or(other),
-        };
-        self.exemplars.merge(other.exemplars);
-        if let Some(failed) = other.failed {
-            self.failed.get_or_insert_default().merge(*failed);
-        }
-        self.targets.merge(other.targets);
-        self.over_59s += other.over_59s;
-        if let Some(rare) = other.rare {
-            self.rare_mut().merge(*rare);
+        merge_fields!(self, other: events, received, ended, panics, open_long_running, statuses, latency,
+            timeline, failed_at, span, exemplars, failed, targets, over_59s, rare);
+        if self.ended > 0 {
+            self.received_times = None;
+        } else {
+            self.received_times.merge(other.received_times);
         }
     }
 }
@@ -306,15 +279,7 @@ impl Rare {
 
 impl Merge for Rare {
     fn merge(&mut self, other: Self) {
-        self.observed.merge(other.observed);
+        merge_fields!(self, other: observed, flows, items, deprecated, refused_by_admission);
         other.unknown_keys.iter().for_each(|key| self.keep_key(key));
-        if let Some(flows) = other.flows {
-            self.flows.get_or_insert_default().merge(*flows);
-        }
-        self.items.merge(other.items);
-        if let Some(deprecated) = other.deprecated {
-            self.deprecated.get_or_insert_default().merge(*deprecated);
-        }
-        self.refused_by_admission += other.refused_by_admission;
     }
 }

@@ -3,6 +3,7 @@
 
 use compact_str::CompactString;
 
+use super::merge::merge_fields;
 use super::{BoundedMap, Merge};
 use crate::apiserver::{ParsedTarget, RequestShape, Target};
 use crate::decode::klog::TraceFragment;
@@ -21,14 +22,8 @@ const MAX_TEXT: usize = 64;
 /// position of this line replaces the number. This bit marks such a position.
 const NO_NUMBER: u64 = 1 << 63;
 
-#[derive(Debug)]
-pub(crate) struct Traces(BoundedMap<(u32, u64), Trace>);
-
-impl Default for Traces {
-    fn default() -> Self {
-        Self(BoundedMap::new(MAX_TRACES))
-    }
-}
+#[derive(Debug, Default)]
+pub(crate) struct Traces(BoundedMap<(u32, u64), Trace, MAX_TRACES>);
 
 /// One trace, with the facts from those lines that were read.
 #[derive(Debug, Default, Clone)]
@@ -160,11 +155,7 @@ impl Merge for Trace {
     }
 }
 
-impl Merge for Traces {
-    fn merge(&mut self, other: Self) {
-        self.0.merge(other.0);
-    }
-}
+merge_fields!(Traces: 0);
 
 #[cfg(test)]
 mod tests {

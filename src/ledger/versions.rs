@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxBuildHasher;
 
+use super::merge::merge_fields;
 use super::{BoundedMap, EtcdVersions, Merge, Presence};
 use crate::apiserver::ConfiguredNames;
 use crate::k8s::{EtcdVersion, KubeVersion, Mark};
@@ -73,83 +74,15 @@ impl Claim {
 /// The hash of the instance, then the source, the claim source and the version.
 type InstanceKey = (u64, u32, ClaimSource, KubeVersion);
 
-/// The value of a claim in a map. It is empty, because only the key matters.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Stated;
-
-impl Merge for Stated {
-    fn merge(&mut self, _: Self) {}
-}
-
-/// The key under which evidence is stored with its times.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum EvidenceKey {
-    Version(ClaimSource, u32, KubeVersion),
-    Sign(Sign, u32),
-}
-
 /// All evidence of the server's version.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct VersionEvidence {
     /// The times of version claims, by claim source, source and version.
     stated: BTreeMap<(ClaimSource, u32, KubeVersion), Presence>,
-    instances: BoundedMap<InstanceKey, Stated>,
+    /// Only the keys matter.
+    instances: BoundedMap<InstanceKey, (), MAX_INSTANCES>,
     signs: BTreeMap<(Sign, u32), Presence>,
     etcd: EtcdVersions,
-    recent: Recent,
-    recent_instances: RecentInstances,
-}
-
-impl Default for VersionEvidence {
-    fn default() -> Self {
-        Self {
-            stated: BTreeMap::new(),
-            instances: BoundedMap::new(MAX_INSTANCES),
-            signs: BTreeMap::new(),
-            etcd: EtcdVersions::default(),
-            recent: Recent([None; Recent::SLOTS]),
-            recent_instances: RecentInstances([0; RecentInstances::SLOTS]),
-        }
-    }
-}
-
-/// A cache of recent evidence with its times. Repeated evidence costs only one comparison.
-#[derive(Debug, Clone)]
-struct Recent([Option<(EvidenceKey, Presence)>; Self::SLOTS]);
-
-impl Recent {
-    const SLOTS: usize = 64;
-
-    /// Records a time for an entry. If another entry leaves the cache to make room, returns that entry.
-    #[allow(clippy::cast_possible_truncation, reason = "the upper bits choose a slot")]
-    fn note(&mut self, key: EvidenceKey, at: Option<i64>) -> Option<(EvidenceKey, Presence)> {
-        let slot = &mut self.0[(FxBuildHasher.hash_one(key) >> 58) as usize];
-        if let Some((cached, presence)) = slot
-            && *cached == key
-        {
-            if let Some(at) = at {
-                presence.add(at);
-            }
-            return None;
-        }
-        slot.replace((key, at.map(Presence::at).unwrap_or_default()))
-    }
-}
-
-/// A cache of the hashes of recent instances.
-#[derive(Debug, Clone)]
-struct RecentInstances([u64; Self::SLOTS]);
-
-impl RecentInstances {
-    const SLOTS: usize = 256;
-
-    /// Returns whether the instance is in the cache. Adds it if it is missing.
-    #[allow(clippy::cast_possible_truncation, reason = "the upper bits choose a slot")]
-    fn was_noted(&mut self, what: impl std::hash::Hash) -> bool {
-        let hash = FxBuildHasher.hash_one(what) | 1;
-        let slot = &mut self.0[(hash >> 56) as usize];
-        std::mem::replace(slot, hash) == hash
-    }
 }
 
 impl VersionEvidence {
@@ -164,10 +97,7 @@ impl VersionEvidence {
             _ => return,
         };
         let key = (instance, source, by, version);
-        if !self.recent_instances.was_noted(key) {
-            let hash = FxBuildHasher.hash_one(key);
-            self.instances.entry_with_hash(hash, &key, || rank, || key).merge(Stated);
-        }
+        self.instances.find_or_insert(FxBuildHasher.hash_one(key), &key, || rank, || key);
     }
 
     pub(crate) fn claim(&mut self, claim: Claim, source: u32, at: Option<i64>) {
@@ -181,15 +111,11 @@ impl VersionEvidence {
 
     /// Records that a component claims a version at a time.
     pub(crate) fn note(&mut self, by: ClaimSource, version: KubeVersion, source: u32, at: Option<i64>) {
-        if let Some((key, presence)) = self.recent.note(EvidenceKey::Version(by, source, version), at) {
-            self.add(key, &presence);
-        }
+        add(&mut self.stated, MAX_STATEMENTS, (by, source, version), |own| own.add(at));
     }
 
     pub(crate) fn show(&mut self, sign: Sign, source: u32, at: Option<i64>) {
-        if let Some((key, presence)) = self.recent.note(EvidenceKey::Sign(sign, source), at) {
-            self.add(key, &presence);
-        }
+        add(&mut self.signs, MAX_SIGNS, (sign, source), |own| own.add(at));
     }
 
     pub(crate) fn note_etcd(&mut self, version: EtcdVersion, source: u32) {
@@ -201,53 +127,22 @@ impl VersionEvidence {
         self.etcd.iter()
     }
 
-    /// Adds an entry. Only the keys decide which entries are evicted. Claims of the least trusted claim source are
-    /// evicted first.
-    fn add(&mut self, key: EvidenceKey, presence: &Presence) {
-        match key {
-            EvidenceKey::Version(by, source, version) => {
-                self.stated.entry((by, source, version)).or_default().merge(presence);
-                if self.stated.len() > MAX_STATEMENTS {
-                    self.stated.pop_last();
-                }
-            }
-            EvidenceKey::Sign(sign, source) => {
-                self.signs.entry((sign, source)).or_default().merge(presence);
-                if self.signs.len() > MAX_SIGNS {
-                    self.signs.pop_last();
-                }
-            }
-        }
-    }
-
-    /// Moves the cached entries to the maps.
-    fn settle(&mut self) {
-        for at in 0..Recent::SLOTS {
-            if let Some((key, presence)) = self.recent.0[at].take() {
-                self.add(key, &presence);
-            }
-        }
-    }
-
     /// Removes the claims of start lines from sources that are not an apiserver's log. Kubelets and kube-proxies up
     /// to 1.20 write the same start line as the apiserver. `has_requests` returns whether a source has requests or
     /// traces of a server.
     pub(crate) fn drop_start_lines_of_others(&mut self, has_requests: impl Fn(u32) -> bool) {
-        self.settle();
         let signs = &self.signs;
         let is_servers = |source| has_requests(source) || signs.contains_key(&(Sign::ServersOwnLog, source));
         self.stated.retain(|(by, source, _), _| *by != ClaimSource::StartLine || is_servers(*source));
     }
 
     /// Iterates over all version claims: claim source, source and version, with the times of each.
-    pub(crate) fn stated(&mut self) -> impl Iterator<Item = (ClaimSource, u32, KubeVersion, Presence)> {
-        self.settle();
+    pub(crate) fn stated(&self) -> impl Iterator<Item = (ClaimSource, u32, KubeVersion, Presence)> {
         self.stated.iter().map(|((by, source, version), presence)| (*by, *source, *version, *presence))
     }
 
     /// Iterates over all signs: each sign with its source and its times.
-    pub(crate) fn signs(&mut self) -> impl Iterator<Item = (Sign, u32, Presence)> {
-        self.settle();
+    pub(crate) fn signs(&self) -> impl Iterator<Item = (Sign, u32, Presence)> {
         self.signs.iter().map(|((sign, source), presence)| (*sign, *source, *presence))
     }
 
@@ -256,29 +151,35 @@ impl VersionEvidence {
     pub(crate) fn instances(&mut self) -> impl Iterator<Item = (ClaimSource, u64, u32, KubeVersion)> {
         self.instances
             .entries()
-            .map(|((instance, source, by, version), _)| (*by, *instance, *source, *version))
+            .map(|((instance, source, by, version), ())| (*by, *instance, *source, *version))
     }
 
     /// Returns all evidence in a fixed order, for comparisons.
     pub fn in_order(&mut self) -> impl PartialEq + std::fmt::Debug + use<> {
-        self.settle();
         let mut instances: Vec<_> = self.instances().collect();
         instances.sort_unstable();
         (self.stated.clone(), self.signs.clone(), self.etcd.clone(), instances)
     }
 }
 
+/// Adds times to an entry. Only the keys decide which entries are evicted. Claims of the least trusted claim source
+/// are evicted first.
+fn add<K: Ord>(entries: &mut BTreeMap<K, Presence>, bound: usize, key: K, add: impl FnOnce(&mut Presence)) {
+    add(entries.entry(key).or_default());
+    if entries.len() > bound {
+        entries.pop_last();
+    }
+}
+
 impl Merge for VersionEvidence {
-    fn merge(&mut self, mut other: Self) {
-        other.settle();
-        for ((by, source, version), presence) in other.stated {
-            self.add(EvidenceKey::Version(by, source, version), &presence);
+    fn merge(&mut self, other: Self) {
+        for (key, presence) in other.stated {
+            add(&mut self.stated, MAX_STATEMENTS, key, |own| own.merge(&presence));
         }
-        for ((sign, source), presence) in other.signs {
-            self.add(EvidenceKey::Sign(sign, source), &presence);
+        for (key, presence) in other.signs {
+            add(&mut self.signs, MAX_SIGNS, key, |own| own.merge(&presence));
         }
-        self.instances.merge(other.instances);
-        self.etcd.merge(other.etcd);
+        merge_fields!(self, other: instances, etcd);
     }
 }
 

@@ -14,7 +14,6 @@ use crate::decode::on_demand::{PairedRequestReceived, PendingRequestReceived};
 use crate::decode::{Envelope, Extent, Foreign, Layers, Outcome, SkipReason};
 use crate::input::{Block, Record, RecordRun, SourcePosition};
 use crate::k8s::{Event, Stage};
-use crate::ledger::input::widened;
 use crate::ledger::{
     Counter, Dedup, Index, Ledger, MAX_POSITIONS, Merge, RequestResult, SkipAt, SourceCounts, UnreadAt,
 };
@@ -374,7 +373,7 @@ impl<'a> Counting<'a> {
         input.access_ids += u64::from(!line.audit_id.is_empty());
         input.undated += u64::from(request.received.is_none());
         if let Some(received) = request.received {
-            input.access_span = Some(widened(input.access_span, received));
+            input.access_span.merge(Some((received, received)));
         }
         date(&mut request, shared, &mut counted.ledger);
     }

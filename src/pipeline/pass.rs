@@ -1,5 +1,6 @@
 //! A pass over the sources, and its counts.
 
+use crate::ledger::merge::merge_fields;
 use crate::ledger::{Additions, EtcdLines, Index, Ledger, Merge};
 
 /// What a pass over the sources does with their records.
@@ -40,11 +41,4 @@ impl Counted {
     }
 }
 
-impl Merge for Counted {
-    fn merge(&mut self, other: Self) {
-        self.ledger.merge(other.ledger);
-        self.access.merge(other.access);
-        self.additions.merge(other.additions);
-        self.etcd.merge(other.etcd);
-    }
-}
+merge_fields!(Counted: ledger, access, additions, etcd);

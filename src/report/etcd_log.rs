@@ -104,8 +104,8 @@ impl EtcdLogInput<'_> {
         let matched = &judged_clients.slow_reads;
         let (reads, with_client) = matched.resources.get(&*resource).copied().unwrap_or_default();
         let (errors, other_errors) = slow.errors.into_parts();
-        let errors = errors.into_iter().map(|(text, count)| (String::from(text), count.0));
-        let other_errors = other_errors.map(|count| (OTHER_ERRORS.to_owned(), count.0));
+        let errors = errors.into_iter().map(|(text, count)| (String::from(text), count));
+        let other_errors = other_errors.map(|count| (OTHER_ERRORS.to_owned(), count));
         v1::EtcdRequests {
             clients: if is_list {
                 self.clients(&resource, slow.worst.as_deref(), judged_clients)
@@ -201,7 +201,7 @@ impl EtcdLogInput<'_> {
     fn sources(&self) -> Vec<v1::EtcdSource> {
         let counts = &self.log.input.sources;
         let sources = counts.iter().map(|(source, counts)| {
-            let (slow_requests, other_lines) =
+            let [slow_requests, other_lines] =
                 self.log.lines.by_source.get(source).copied().unwrap_or_default();
             v1::EtcdSource {
                 file: self.sources.name(*source),

@@ -6,7 +6,7 @@ use super::facts::Fact;
 use super::version_source::VersionSource;
 use crate::apiserver::{Releases, epochs, have_equal_verdicts};
 use crate::k8s::KubeVersion;
-use crate::ledger::ServerTimeline;
+use crate::ledger::{Merge, ServerTimeline};
 
 /// The maximum number of facts that are listed for each version, if a log shows several versions.
 pub(super) const MAX_OWN_FACTS: usize = 8;
@@ -66,8 +66,7 @@ impl ServerVersion {
                 self.facts.push(fact);
             }
         }
-        let widest = |(a, b): ((i64, i64), (i64, i64))| (a.0.min(b.0), a.1.max(b.1));
-        self.span = self.span.zip(other.span).map(widest).or(self.span).or(other.span);
+        self.span.merge(other.span);
     }
 }
 

@@ -61,20 +61,14 @@ type Kind = (bool, Claim);
 
 /// Claims about the server's version, each with its first and its last event. The order of calls does not affect which
 /// claims are kept.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Claims {
     /// Claims by source. Each source has its own limit, so many claims in one source cannot evict the claims of
     /// another.
     kinds: BTreeMap<u32, BTreeMap<Kind, FirstAndLast>>,
     /// Claims that are counted by instance: each kubelet, for example, has its own entry. The key is the source and
     /// the claim. Above [`MAX_INSTANCES`], the map contains only a sample.
-    instances: BoundedMap<(u32, Claim), FirstAndLast>,
-}
-
-impl Default for Claims {
-    fn default() -> Self {
-        Self { kinds: BTreeMap::new(), instances: BoundedMap::new(MAX_INSTANCES) }
-    }
+    instances: BoundedMap<(u32, Claim), FirstAndLast, MAX_INSTANCES>,
 }
 
 impl Claims {

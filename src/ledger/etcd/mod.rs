@@ -14,7 +14,7 @@ use kind::kind;
 pub(crate) use ranges::{Ranges, SlowRange};
 
 use super::bounded_map::BoundedKey;
-use super::input::widened;
+use super::merge::merge_fields;
 use super::{BoundedMap, EtcdVersions, Histogram, InputCounts, Merge};
 use crate::apiserver::storage_key;
 use crate::decode::etcd::{EtcdRequest, SlowRequest};
@@ -40,7 +40,7 @@ pub struct EtcdLog {
     pub(crate) lines: EtcdLines,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct EtcdLines {
     /// Lines about slow requests, including duplicates.
     pub slow: u64,
@@ -52,31 +52,14 @@ pub struct EtcdLines {
     /// Lines about slow requests whose timestamps have no time zone.
     pub zoneless: u64,
     /// For each source: the number of lines about slow requests, and the number of other lines.
-    pub by_source: BTreeMap<u32, (u64, u64)>,
+    pub by_source: BTreeMap<u32, [u64; 2]>,
     /// Timestamps of the first and last line, in microseconds since 1970.
     pub span: Option<(i64, i64)>,
-    pub requests: BoundedMap<SlowKey, Slow>,
+    pub requests: BoundedMap<SlowKey, Slow, MAX_RESOURCES>,
     /// The costliest slow reads of collections.
     pub ranges: Ranges,
     /// The etcd versions in start lines, with their sources.
     pub versions: EtcdVersions,
-}
-
-impl Default for EtcdLines {
-    fn default() -> Self {
-        Self {
-            slow: 0,
-            other: 0,
-            duplicates: 0,
-            undated: 0,
-            zoneless: 0,
-            by_source: BTreeMap::new(),
-            span: None,
-            requests: BoundedMap::new(MAX_RESOURCES),
-            ranges: Ranges::default(),
-            versions: EtcdVersions::default(),
-        }
-    }
 }
 
 /// Slow requests with equal keys are counted together. The key contains no object or namespace name.
@@ -89,7 +72,7 @@ pub struct SlowKey {
 
 impl BoundedKey for SlowKey {}
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Slow {
     /// Durations of the requests, in microseconds.
     pub took: Histogram,
@@ -101,26 +84,11 @@ pub struct Slow {
     /// Requests for one specific revision instead of the newest one.
     pub(crate) at_revision: u64,
     /// Errors by text. Digits are masked.
-    pub errors: BoundedMap<Box<str>, ErrorCount>,
+    pub errors: BoundedMap<Box<str>, u64, MAX_ERRORS>,
     /// End times of the first and last of these requests, in microseconds since 1970.
     pub(crate) span: Option<(i64, i64)>,
     /// The request with the largest response.
     pub worst: Option<Box<WorstRequest>>,
-}
-
-impl Default for Slow {
-    fn default() -> Self {
-        Self {
-            took: Histogram::default(),
-            items: SumAndMax::default(),
-            bytes: SumAndMax::default(),
-            limited: 0,
-            at_revision: 0,
-            errors: BoundedMap::new(MAX_ERRORS),
-            span: None,
-            worst: None,
-        }
-    }
 }
 
 /// A sum, and the largest of the summed numbers.
@@ -140,15 +108,6 @@ impl Merge for SumAndMax {
     fn merge(&mut self, other: Self) {
         self.sum = self.sum.saturating_add(other.sum);
         self.max = self.max.max(other.max);
-    }
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ErrorCount(pub u64);
-
-impl Merge for ErrorCount {
-    fn merge(&mut self, other: Self) {
-        self.0 += other.0;
     }
 }
 
@@ -199,7 +158,7 @@ impl EtcdLines {
         if let Some(version) = version {
             self.versions.note(version, place.source);
         }
-        self.by_source.entry(place.source).or_default().1 += 1;
+        self.by_source.entry(place.source).or_default()[1] += 1;
         self.note(written);
     }
 
@@ -213,7 +172,7 @@ impl EtcdLines {
         is_new: bool,
     ) {
         self.slow += 1;
-        self.by_source.entry(place.source).or_default().0 += 1;
+        self.by_source.entry(place.source).or_default()[0] += 1;
         self.duplicates += u64::from(!is_new);
         self.note(written);
         let request = slow.parsed_request();
@@ -252,9 +211,7 @@ impl EtcdLines {
     }
 
     fn note(&mut self, written: Option<i64>) {
-        if let Some(written) = written {
-            self.span = Some(widened(self.span, written));
-        }
+        self.span.merge(written.map(|written| (written, written)));
     }
 }
 
@@ -268,11 +225,9 @@ impl Slow {
         self.at_revision += u64::from(request.range.is_some_and(|range| range.revision > 0));
         if let Some(error) = &slow.error {
             let class = error_class(error);
-            self.errors.entry(&*class, 0, || class.clone().into()).0 += 1;
+            *self.errors.entry(&*class, 0, || class.clone().into()) += 1;
         }
-        if let Some(written) = written {
-            self.span = Some(widened(self.span, written));
-        }
+        self.span.merge(written.map(|written| (written, written)));
     }
 
     fn offer(&mut self, request: WorstRequest) {
@@ -319,40 +274,14 @@ fn error_class(text: &str) -> String {
 
 impl Merge for Slow {
     fn merge(&mut self, other: Self) {
-        self.took.merge(other.took);
-        self.items.merge(other.items);
-        self.bytes.merge(other.bytes);
-        self.limited += other.limited;
-        self.at_revision += other.at_revision;
-        self.errors.merge(other.errors);
-        if let Some((first, last)) = other.span {
-            self.span = Some(widened(Some(widened(self.span, first)), last));
-        }
+        merge_fields!(self, other: took, items, bytes, limited, at_revision, errors, span);
         if let Some(worst) = other.worst {
             self.offer(*worst);
         }
     }
 }
 
-impl Merge for EtcdLines {
-    fn merge(&mut self, other: Self) {
-        self.slow += other.slow;
-        self.other += other.other;
-        self.duplicates += other.duplicates;
-        self.undated += other.undated;
-        self.zoneless += other.zoneless;
-        for (source, (slow, others)) in other.by_source {
-            let own = self.by_source.entry(source).or_default();
-            *own = (own.0 + slow, own.1 + others);
-        }
-        if let Some((first, last)) = other.span {
-            self.span = Some(widened(Some(widened(self.span, first)), last));
-        }
-        self.requests.merge(other.requests);
-        self.ranges.merge(other.ranges);
-        self.versions.merge(other.versions);
-    }
-}
+merge_fields!(EtcdLines: slow, other, duplicates, undated, zoneless, by_source, span, requests, ranges, versions);
 
 #[cfg(test)]
 mod tests;

@@ -122,8 +122,7 @@ fn errors_are_counted_by_their_text_without_numbers() {
     }
     let (_, slow) = lines.requests.into_parts().0.remove(0);
     let (errors, overflow) = slow.errors.into_parts();
-    let counted =
-        errors.iter().map(|(_, count)| count.0).sum::<u64>() + overflow.map_or(0, |overflow| overflow.0);
+    let counted = errors.iter().map(|(_, count)| count).sum::<u64>() + overflow.unwrap_or(0);
     assert_eq!((errors.len(), counted), (MAX_ERRORS, 40));
 }
 

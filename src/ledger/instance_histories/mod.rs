@@ -17,6 +17,7 @@ use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use rustc_hash::FxBuildHasher;
 
+use super::merge::merge_fields;
 use super::packed::make_room;
 use super::{Merge, RowHash};
 use crate::apiserver::Target;
@@ -198,13 +199,7 @@ impl HistoriesByKind {
     }
 }
 
-impl Merge for HistoriesByKind {
-    fn merge(&mut self, other: Self) {
-        self.lists.merge(other.lists);
-        self.watches.merge(other.watches);
-        self.objects.merge(other.objects);
-    }
-}
+merge_fields!(HistoriesByKind: lists, watches, objects);
 
 /// How many instances and requests the histories kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
