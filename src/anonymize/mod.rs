@@ -8,7 +8,6 @@ mod access;
 mod address;
 mod anonymizer;
 mod event;
-mod key;
 mod names;
 mod pseudonym;
 mod public;
@@ -17,6 +16,5 @@ mod selectors;
 mod target;
 mod user_agent;
 
-pub use anonymizer::Anonymizer;
+pub use anonymizer::{Anonymizer, Key};
 pub(crate) use event::to_json;
-pub use key::Key;

@@ -13,9 +13,6 @@ pub(crate) struct Activity {
     /// Key: minutes since 1970, divided by 64. Value: one bit for each minute with events. Above [`MAX_WORDS`], the
     /// latest words are dropped.
     words: BTreeMap<u32, u64>,
-    /// The minute of the last event. The next event usually belongs to the same minute. Then no lookup in `words` is
-    /// needed.
-    last: Option<u32>,
 }
 
 /// A period without events.
@@ -30,17 +27,13 @@ impl Activity {
     /// Records an event at `micros`, in microseconds since 1970.
     pub(crate) fn note(&mut self, micros: i64) {
         let minute = u32::try_from(micros.div_euclid(60_000_000)).unwrap_or(0);
-        if self.last != Some(minute) {
-            self.last = Some(minute);
-            self.add(minute / 64, 1 << (minute % 64));
-        }
+        self.add(minute / 64, 1 << (minute % 64));
     }
 
     fn add(&mut self, word: u32, bits: u64) {
         *self.words.entry(word).or_default() |= bits;
         if self.words.len() > MAX_WORDS {
             self.words.pop_last();
-            self.last = None;
         }
     }
 

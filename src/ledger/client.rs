@@ -10,7 +10,7 @@ use crate::k8s::identity::service_account;
 use crate::k8s::text::prefix;
 use crate::k8s::user_agent::AgentForm;
 use crate::k8s::{self, AddressClass, Kind, Verb};
-use crate::requests::{ClientRef, Request, RowKey, stable_hash};
+use crate::requests::{ClientRef, Request, RowKey};
 
 /// The maximum number of products of a client. A limit is necessary, because a client can choose any product in its
 /// user agent.
@@ -115,8 +115,6 @@ impl Merge for Client {
 pub struct ClientProduct {
     /// An example of a user agent: the first one in byte order.
     pub(crate) example: Box<str>,
-    /// The hash of the last user agent. The next request usually has the same user agent.
-    last_agent: u64,
     pub(crate) rows: BoundedMap<RowKey, SharedRow, MAX_SHAPES>,
     /// Events before the end of their request. Their row keys have no response class.
     pub(crate) begun: BoundedMap<RowKey, SharedRow<EventsBeforeEnd>, MAX_SHAPES>,
@@ -129,11 +127,7 @@ impl ClientProduct {
         self.begun.values_mut().for_each(SharedRow::detach_handles);
     }
 
-    pub(super) fn note_agent(&mut self, agent: &str, hash: u64) {
-        if hash == self.last_agent {
-            return;
-        }
-        self.last_agent = hash;
+    pub(super) fn note_agent(&mut self, agent: &str) {
         let agent = prefix(agent, MAX_AGENT);
         if !agent.is_empty() && (self.example.is_empty() || *agent < *self.example) {
             self.example = agent.into();
@@ -144,7 +138,7 @@ impl ClientProduct {
 impl Merge for ClientProduct {
     fn merge(&mut self, mut other: Self) {
         other.detach_handles();
-        self.note_agent(&other.example, stable_hash(&*other.example));
+        self.note_agent(&other.example);
         merge_fields!(self, other: rows, begun);
     }
 }

@@ -70,9 +70,7 @@ impl Clients {
         Self { max_rows, ..self }
     }
 
-    /// `names` comes from the server's configuration. It contains the resources without a watch cache, and the API
-    /// groups of aggregated servers. Each row key records whether its resource or group is in `names`, because the
-    /// verdict depends on that.
+    /// See [`SharedLedger::new`](super::SharedLedger::new).
     #[must_use]
     pub(crate) fn with_names(self, names: Arc<ConfiguredNames>) -> Self {
         Self { names, ..self }
@@ -217,7 +215,7 @@ impl Clients {
             client
                 .products
                 .find_or_insert(row_hash.product, product.name, product_rank, || product.name.into());
-        client.products.value_at(product_slot).note_agent(identity.user_agent(), identity.agent_hash);
+        client.products.value_at(product_slot).note_agent(identity.user_agent());
         (client_slot, product_slot)
     }
 

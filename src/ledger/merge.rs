@@ -23,8 +23,8 @@ impl Merge for bool {
     }
 }
 
-/// A time span, which becomes the shortest one that contains both.
-impl Merge for Option<(i64, i64)> {
+/// A span, which becomes the shortest one that contains both.
+impl<T: Ord + Copy> Merge for Option<(T, T)> {
     fn merge(&mut self, other: Self) {
         *self = match (*self, other) {
             (Some(own), Some(other)) => Some((own.0.min(other.0), own.1.max(other.1))),

@@ -46,9 +46,7 @@ impl SharedClients {
         }
     }
 
-    /// `names` comes from the server's configuration. It contains the resources without a watch cache, and the API
-    /// groups of aggregated servers. Each row key records whether its resource or group is in `names`, because the
-    /// verdict depends on that.
+    /// See [`SharedLedger::new`](super::SharedLedger::new).
     #[must_use]
     pub(crate) fn with_names(self, names: Arc<ConfiguredNames>) -> Self {
         let shards = Sharded::new(|| Clients::new(self.bound).with_names(Arc::clone(&names)));

@@ -14,18 +14,12 @@ use crate::requests::{Instance, Request};
 
 /// [`HistoriesByKind`] that all workers share.
 #[derive(Debug)]
-pub(crate) struct SharedHistoriesByKind {
-    lists: SharedInstanceHistories,
-    watches: SharedInstanceHistories,
-    objects: SharedInstanceHistories,
-}
+pub(crate) struct SharedHistoriesByKind([SharedInstanceHistories; 3]);
 
 impl Default for SharedHistoriesByKind {
     fn default() -> Self {
         let HistoriesByKind { lists, watches, objects } = HistoriesByKind::default();
-        let [lists, watches, objects] =
-            [lists, watches, objects].map(|none| SharedInstanceHistories::like(&none));
-        Self { lists, watches, objects }
+        Self([lists, watches, objects].map(|none| SharedInstanceHistories::like(&none)))
     }
 }
 
@@ -33,25 +27,22 @@ impl SharedHistoriesByKind {
     /// Adds a request to the history of its instance. If another worker holds the lock, the request waits in
     /// `waiting`.
     pub(crate) fn note(&self, row: RowHash, request: &Request<'_>, waiting: &mut WaitingEntries) {
-        let kinds = [&self.lists, &self.watches, &self.objects];
-        let kinds = std::array::from_fn(|kind| (kinds[kind], kind));
-        if let Some(((histories, kind), entry)) = HistoriesByKind::choose(kinds, request) {
+        if let Some((kind, entry)) = HistoriesByKind::choose([0, 1, 2], request) {
             let (key, instance) = (request.client.instance_hash, || request.client.instance());
-            histories.add(row, key, instance, entry, &mut waiting[kind]);
+            self.0[kind].add(row, key, instance, entry, &mut waiting[kind]);
         }
     }
 
     /// Adds the requests that still wait. Call it after the last request.
     pub(crate) fn flush(&self, waiting: WaitingEntries) {
-        let kinds = [&self.lists, &self.watches, &self.objects];
-        kinds.into_iter().zip(waiting).for_each(|(histories, mut waiting)| histories.flush(&mut waiting));
+        self.0.iter().zip(waiting).for_each(|(histories, mut waiting)| histories.flush(&mut waiting));
     }
 
     /// Removes and returns all histories.
     #[must_use]
     pub(crate) fn take(&self) -> HistoriesByKind {
-        let Self { lists, watches, objects } = self;
-        HistoriesByKind { lists: lists.take(), watches: watches.take(), objects: objects.take() }
+        let [lists, watches, objects] = self.0.each_ref().map(SharedInstanceHistories::take);
+        HistoriesByKind { lists, watches, objects }
     }
 }
 

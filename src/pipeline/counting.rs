@@ -3,10 +3,9 @@
 
 use std::collections::HashSet;
 
-use super::disposition::{Disposition, note, observe};
 use super::pass::{Counted, Pass};
 use super::pending_access_line::PendingAccessLine;
-use super::shared::Shared;
+use super::shared::{Disposition, Shared, note, observe};
 use super::version_evidence;
 use crate::decode::etcd::EtcdLine;
 use crate::decode::klog::AccessLine;

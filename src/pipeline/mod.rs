@@ -2,7 +2,6 @@
 
 mod block_reader;
 mod counting;
-mod disposition;
 mod each;
 mod pass;
 mod pending_access_line;

@@ -1,12 +1,14 @@
-//! State that all workers of a pass share.
+//! State that all workers of a pass share, and what becomes of an event: counted, filtered out or dropped as a
+//! duplicate.
 
-use super::disposition::Disposition;
 use super::pending_access_line::{self, PendingAccessLine};
 use super::settings::Settings;
 use crate::input::Source;
 use crate::k8s::{Event, Stage};
-use crate::ledger::{Dedup, Deduplicator, PendingGroups, ServerTimeline, SharedLedger};
-use crate::requests::{Fingerprints, Request};
+use crate::ledger::{
+    Counter, Dedup, Deduplicator, InputCounts, PendingGroups, RowHash, ServerTimeline, SharedLedger,
+};
+use crate::requests::{Fingerprints, Grouping, Request};
 
 /// State that all workers of a pass share.
 #[derive(Debug)]
@@ -66,5 +68,47 @@ impl<'a> Shared<'a> {
             (true, false) => Disposition::Filtered,
             (false, is_wanted) => Disposition::Duplicate { is_wanted },
         }
+    }
+}
+
+/// What becomes of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Disposition {
+    Counted,
+    Filtered,
+    Duplicate { is_wanted: bool },
+}
+
+pub(super) fn note(disposition: Disposition, input: &mut InputCounts) {
+    match disposition {
+        Disposition::Counted => {}
+        Disposition::Filtered => input.filtered += 1,
+        Disposition::Duplicate { .. } => input.duplicates += 1,
+    }
+}
+
+pub(super) fn observe(
+    settings: &Settings,
+    counter: &mut Counter<'_>,
+    grouping: &mut Option<Grouping>,
+    request: &Request<'_>,
+    disposition: Disposition,
+) {
+    match disposition {
+        Disposition::Counted if let Some(grouping) = grouping => {
+            counter.observe(&grouping.regroup(request));
+        }
+        _ if grouping.is_some() => {}
+        Disposition::Counted => {
+            let row = counter.observe(request);
+            if settings.patterns {
+                counter.follow(request, row);
+            }
+        }
+        Disposition::Filtered if settings.patterns && settings.filter.concerns(request) => {
+            counter.follow(request, RowHash::new(request));
+        }
+        Disposition::Duplicate { is_wanted: true } => counter.observe_duplicate(request),
+        Disposition::Filtered | Disposition::Duplicate { .. } => {}
     }
 }

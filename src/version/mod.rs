@@ -1,7 +1,6 @@
 //! Finds the Kubernetes release of the server that wrote a log. Facts in the log narrow the set of possible releases; the
 //! estimate is the best release in that set.
 
-mod doubt;
 mod facts;
 mod groups;
 mod infer;
@@ -12,10 +11,9 @@ mod several;
 mod totals;
 mod version_source;
 
-pub use doubt::Doubt;
 pub(crate) use facts::Fact;
 pub use infer::infer;
-pub use inferred::{Inferred, Relation, ServerVersion};
+pub use inferred::{Doubt, Inferred, Relation, ServerVersion};
 pub(crate) use sample::{ClaimSpans, Claims, Sighting, mixed_versions, sample};
 pub(crate) use totals::{VersionTotals, totals};
 pub(crate) use version_source::VersionSource;

@@ -11,6 +11,7 @@ use super::inferred::{Inferred, Relation};
 use super::version_source::VersionSource;
 use crate::apiserver::{Releases, Server};
 use crate::k8s::KubeVersion;
+use crate::ledger::merge::merge_fields;
 use crate::ledger::{BoundedMap, Claim, Merge, TimelineVersion, VersionEvidence};
 
 /// The maximum number of different claims in each source. Equal claims of several instances count once. Logs that
@@ -45,14 +46,7 @@ impl FirstAndLast {
     }
 }
 
-impl Merge for FirstAndLast {
-    fn merge(&mut self, other: Self) {
-        self.0 = match (self.0, other.0) {
-            (Some(own), Some(other)) => Some((own.0.min(other.0), own.1.max(other.1))),
-            (own, other) => own.or(other),
-        };
-    }
-}
+merge_fields!(FirstAndLast: 0);
 
 /// A claim without its instance. The flag is false for a sign and true for a stated version, so that signs are sorted
 /// first. If there are too many claims, the last ones are dropped. Signs are few, but a client can state many

@@ -39,10 +39,10 @@ impl ClientFields {
     pub(crate) fn take(cursor: &mut JsonCursor<'_>) -> Option<Self> {
         let mut client = Self::default();
         if cursor.take_literal(br#","user":"#) {
-            client.user = Some(user_in_server_order(cursor)?);
+            client.user = Some(user(cursor)?);
         }
         if cursor.take_literal(br#","impersonatedUser":"#) {
-            client.impersonated_user = Some(user_in_server_order(cursor)?);
+            client.impersonated_user = Some(user(cursor)?);
         }
         if cursor.take_literal(br#","sourceIPs":"#) {
             client.source_ips = Some(raw(cursor)?);
@@ -126,22 +126,6 @@ fn take_if_there(cursor: &mut JsonCursor<'_>, literal: &[u8]) -> Option<()> {
     if cursor.take_literal(literal) { cursor.string_end().map(|_| ()) } else { Some(()) }
 }
 
-/// Locates a user whose fields are in the server's order, without other fields.
-fn user_in_server_order(cursor: &mut JsonCursor<'_>) -> Option<User<TextSpan>> {
-    let mut user = User { username: cursor.string_after(br#"{"username":""#)?, extra: None };
-    if cursor.take_literal(br#","uid":""#) {
-        cursor.string_end()?;
-    }
-    if cursor.take_literal(br#","groups":"#) {
-        cursor.skip()?;
-    }
-    if cursor.take_literal(br#","extra":"#) {
-        user.extra = Some(extra_in_server_order(cursor).or_else(|| extra(cursor))?);
-    }
-    cursor.expect(b'}')?;
-    Some(user)
-}
-
 pub(super) fn user(cursor: &mut JsonCursor<'_>) -> Option<User<TextSpan>> {
     let mut user = User::default();
     cursor.object(|cursor, key| match key {
@@ -150,30 +134,6 @@ pub(super) fn user(cursor: &mut JsonCursor<'_>) -> Option<User<TextSpan>> {
         _ => cursor.skip(),
     })?;
     Some(user)
-}
-
-/// Locates the extra fields of a token that is bound to a pod, in the server's order. For any other value, it returns
-/// `None` and leaves the cursor where it was.
-fn extra_in_server_order(cursor: &mut JsonCursor<'_>) -> Option<Extra<TextSpan>> {
-    let start = cursor.at();
-    let mut extra = Extra::default();
-    let mut take = || {
-        let mut entry = |literal: &[u8]| {
-            let value = cursor.string_after(literal)?;
-            cursor.expect(b']').map(|()| value)
-        };
-        entry(br#"{"authentication.kubernetes.io/credential-id":[""#)?;
-        extra.node_name = entry(br#","authentication.kubernetes.io/node-name":[""#)?;
-        entry(br#","authentication.kubernetes.io/node-uid":[""#)?;
-        extra.pod_name = entry(br#","authentication.kubernetes.io/pod-name":[""#)?;
-        entry(br#","authentication.kubernetes.io/pod-uid":[""#)?;
-        cursor.expect(b'}')
-    };
-    let took = take();
-    if took.is_none() {
-        cursor.back_to(start);
-    }
-    took.map(|()| extra)
 }
 
 fn extra(cursor: &mut JsonCursor<'_>) -> Option<Extra<TextSpan>> {

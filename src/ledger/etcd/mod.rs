@@ -1,7 +1,6 @@
 //! Counts the slow requests in etcd's own log by resource and kind. Also keeps individual reads of collections, to
 //! match them with the API requests that caused them.
 
-mod kind;
 mod ranges;
 
 use std::cmp::Reverse;
@@ -9,18 +8,17 @@ use std::collections::BTreeMap;
 
 use compact_str::CompactString;
 
-pub(crate) use kind::EtcdKind;
-use kind::kind;
 pub(crate) use ranges::{Ranges, SlowRange};
 
 use super::bounded_map::BoundedKey;
 use super::merge::merge_fields;
 use super::{BoundedMap, EtcdVersions, Histogram, InputCounts, Merge};
 use crate::apiserver::storage_key;
-use crate::decode::etcd::{EtcdRequest, SlowRequest};
+use crate::decode::etcd::{EtcdOperation, EtcdRequest, SlowRequest};
 use crate::input::SourcePosition;
 use crate::k8s::EtcdVersion;
 use crate::k8s::text::prefix;
+use crate::named::named;
 use crate::requests::namespace_hash;
 
 /// The maximum number of pairs of resource and kind. A cluster has a few hundred resources.
@@ -60,6 +58,58 @@ pub struct EtcdLines {
     pub ranges: Ranges,
     /// The etcd versions in start lines, with their sources.
     pub versions: EtcdVersions,
+}
+
+named! {
+    /// The kind of a request that the apiserver sends to etcd.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub(crate) enum EtcdKind {
+        /// A read of a key range: for a LIST, for one page of a LIST, or to fill the watch cache.
+        List = "list",
+        /// A read of one key.
+        Get = "get",
+        /// A count of keys. The apiserver sends it for its own metrics.
+        Count = "count",
+        /// A read of keys without values. The apiserver uses it to estimate the size of its objects.
+        ///
+        /// Source: k8s.io/apiserver `pkg/storage/etcd3/store.go:getKeys`.
+        Keys = "keys",
+        /// A read of one key: the prefix of a resource without an object name. The apiserver only needs the current
+        /// revision in the response.
+        RevisionCheck = "revision-check",
+        /// A transaction that only reads.
+        ReadTransaction = "read-transaction",
+        /// A write, or a transaction that contains one.
+        Write = "write",
+        /// Leases, compactions and requests that kubetoll cannot parse.
+        Other = "other",
+    }
+    /// The name in reports.
+    pub(crate) fn as_str;
+}
+
+impl EtcdKind {
+    /// Whether the apiserver sends such requests for itself, not for a client.
+    #[must_use]
+    pub(crate) fn is_servers_own(self) -> bool {
+        matches!(self, Self::Count | Self::Keys | Self::RevisionCheck)
+    }
+}
+
+/// Finds the kind of a request. `rest` is the part of the key after the resource.
+fn kind(request: &EtcdRequest<'_>, rest: Option<&str>) -> EtcdKind {
+    match request.operation {
+        EtcdOperation::Range => match request.range {
+            Some(range) if range.count_only => EtcdKind::Count,
+            Some(range) if range.keys_only => EtcdKind::Keys,
+            Some(_) => EtcdKind::List,
+            None if request.limit > 0 && rest.is_none_or(str::is_empty) => EtcdKind::RevisionCheck,
+            None => EtcdKind::Get,
+        },
+        EtcdOperation::ReadTxn => EtcdKind::ReadTransaction,
+        EtcdOperation::Write => EtcdKind::Write,
+        EtcdOperation::Other => EtcdKind::Other,
+    }
 }
 
 /// Slow requests with equal keys are counted together. The key contains no object or namespace name.
