@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::unit::Unit;
+use super::sum::Unit;
 use super::work::Work;
 use crate::ledger::Merge;
 use crate::ledger::merge::merge_fields;

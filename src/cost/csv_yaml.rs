@@ -73,20 +73,13 @@ impl<'a> InventoryReader<'a> {
 
     fn number(&mut self, at: FilePosition, what: &str, value: Result<u64, String>) -> Option<u64> {
         let (least, most) = if what == BYTES { (1, MAX_OBJECT_BYTES) } else { (0, MAX_OBJECTS) };
-        match value {
-            Ok(value) if (least..=most).contains(&value) => Some(value),
-            Ok(value) => {
-                self.error(at, format!("{what} is {value}, but must be between {least} and {most}"));
-                None
-            }
-            Err(text) => {
-                self.error(
-                    at,
-                    format!("{what} is '{text}', but must be a whole number between {least} and {most}"),
-                );
-                None
-            }
-        }
+        let message = match value {
+            Ok(value) if (least..=most).contains(&value) => return Some(value),
+            Ok(value) => format!("{what} is {value}, but must be between {least} and {most}"),
+            Err(text) => format!("{what} is '{text}', but must be a whole number between {least} and {most}"),
+        };
+        self.error(at, message);
+        None
     }
 }
 

@@ -9,15 +9,14 @@ mod inventory;
 mod metrics;
 mod outline;
 mod sum;
-mod unit;
 mod work;
 
 pub(crate) use basis::{CostBasis, ShapeCost};
 pub(crate) use cost_by_minute::{CostByMinute, MinuteCost};
 pub use inventory::{Inventory, InventoryEntry, InventoryFile, InventoryFormat};
 pub(crate) use outline::{RANGE_READS_NOTE, needs_note, outline};
+pub(crate) use sum::Unit;
 pub use sum::{Cost, Sum};
-pub(crate) use unit::Unit;
 pub use work::{Amount, Bound, NodeCount, Prices, Work, page_limit, reads_several_pages};
 
 use std::borrow::Cow;

@@ -4,15 +4,7 @@
 /// The unfinished line of each output stream.
 #[derive(Debug, Default)]
 pub(crate) struct LineParts {
-    open: [PendingLine; 2],
-}
-
-#[derive(Debug, Default)]
-struct PendingLine {
-    text: Vec<u8>,
-    length: usize,
-    count: u64,
-    is_too_long: bool,
+    open: [JoinedLine; 2],
 }
 
 /// All parts of a line except the last one.
@@ -53,9 +45,6 @@ impl LineParts {
     /// Takes the unfinished line of a stream, if there is one.
     pub(crate) fn take(&mut self, stream: usize) -> Option<JoinedLine> {
         let open = &mut self.open[stream];
-        (open.count > 0).then(|| {
-            let PendingLine { text, length, count, is_too_long } = std::mem::take(open);
-            JoinedLine { length, text, count, is_too_long }
-        })
+        (open.count > 0).then(|| std::mem::take(open))
     }
 }

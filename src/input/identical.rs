@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::hash::Hasher;
 use std::io::Read;
 use std::path::Path;
 
-use xxhash_rust::xxh3::Xxh3;
+use siphasher::sip128::{Hasher128, SipHasher13};
 
 use super::Source;
 
@@ -49,11 +50,11 @@ fn group_by_hash(sources: &[Source], candidates: Vec<usize>, bytes: u64) -> Vec<
 fn hash(path: &Path, bytes: u64) -> Option<u128> {
     let mut file = File::open(path).ok()?.take(bytes);
     let mut buffer = vec![0; 256 << 10];
-    let mut hash = Xxh3::new();
+    let mut hash = SipHasher13::new();
     loop {
         match file.read(&mut buffer).ok()? {
-            0 => return Some(hash.digest128()),
-            n => hash.update(&buffer[..n]),
+            0 => return Some(hash.finish128().as_u128()),
+            n => hash.write(&buffer[..n]),
         }
     }
 }

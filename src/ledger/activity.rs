@@ -106,9 +106,7 @@ mod tests {
             let sorted: BTreeSet<u32> = minutes.iter().copied().collect();
             let sorted: Vec<u32> = sorted.into_iter().collect();
             let naive = sorted.windows(2).map(|pair| u64::from(pair[1] - pair[0] - 1)).max().filter(|gap| *gap > 0);
-            let (left, right) = minutes.split_at(cut.min(minutes.len()));
-            let mut merged = activity(right);
-            merged.merge(activity(left));
+            let merged = crate::ledger::merge::merged_parts(&minutes, cut, activity);
             prop_assert_eq!(merged.longest_gap().map(|gap| gap.minutes), naive);
             prop_assert_eq!(activity(&minutes).longest_gap(), merged.longest_gap());
             prop_assert_eq!(active_minutes(&merged), sorted.len() as u64);

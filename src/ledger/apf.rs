@@ -129,10 +129,7 @@ mod tests {
             requests in prop::collection::vec((0_u8..20, 0_u32..9), 0..80),
             cut in 0_usize..80,
         ) {
-            let (left, right) = requests.split_at(cut.min(requests.len()));
-            let mut merged = fill(right);
-            merged.merge(fill(left));
-            let merged = merged.into_sorted();
+            let merged = crate::ledger::merge::merged_parts(&requests, cut, fill).into_sorted();
             prop_assert_eq!(&merged, &flows(&requests));
             prop_assert_eq!(merged.iter().map(|(_, load)| load.requests).sum::<u64>(), requests.len() as u64);
             let seats = requests.iter().map(|(_, seats)| u64::from(*seats));

@@ -18,7 +18,7 @@ use crate::requests::stable_hash;
 /// A key's rank, then its hash. The map keeps the keys with the smallest weights.
 pub(super) type Weight = (u8, u64);
 
-pub trait BoundedKey: Eq + Sized {
+pub trait BoundedKey: Eq + Clone {
     /// Returns the overflow key of this key, together with the overflow key's hash. If this key is evicted, its value
     /// is merged into the value of the overflow key. Keys without an overflow key return `None`. If they are evicted,
     /// they share one overflow value. The result must depend on this key only.
@@ -29,9 +29,8 @@ pub trait BoundedKey: Eq + Sized {
 
 impl BoundedKey for Box<str> {}
 impl BoundedKey for u32 {}
-impl<A: Eq, B: Eq> BoundedKey for (A, B) {}
-impl<A: Eq, B: Eq, C: Eq> BoundedKey for (A, B, C) {}
-impl<A: Eq, B: Eq, C: Eq, D: Eq> BoundedKey for (A, B, C, D) {}
+impl<A: Eq + Clone, B: Eq + Clone> BoundedKey for (A, B) {}
+impl<A: Eq + Clone, B: Eq + Clone, C: Eq + Clone, D: Eq + Clone> BoundedKey for (A, B, C, D) {}
 
 /// The maximum number of overflow keys.
 pub(crate) const MAX_OVERFLOW_KEYS: usize = 128;
@@ -147,7 +146,9 @@ impl<K: BoundedKey, V: Default + Merge, const BOUND: usize> BoundedMap<K, V, BOU
     /// Returns the overflow value into which the value of an evicted key is merged.
     fn overflow_of(&mut self, key: &K) -> &mut V {
         match key.overflow_key() {
-            Some((hash, key)) if !self.is_overflow_map => self.overflow_map().entry_of_rank_0(hash, key),
+            Some((hash, key)) if !self.is_overflow_map => {
+                self.overflow_map().entry_with_hash(hash, &key, || 0, || key.clone())
+            }
             _ => self.overflow.get_or_insert_default(),
         }
     }
@@ -156,16 +157,6 @@ impl<K: BoundedKey, V: Default + Merge, const BOUND: usize> BoundedMap<K, V, BOU
         self.by_overflow_key.get_or_insert_with(|| {
             Box::new(Self { is_overflow_map: true, ..Self::within(MAX_OVERFLOW_KEYS) })
         })
-    }
-
-    /// Like [`BoundedMap::entry_with_hash`], for a key of rank 0.
-    fn entry_of_rank_0(&mut self, hash: u64, key: K) -> &mut V {
-        let index = match self.table.find_bucket_index(hash, |slot| slot.weight.1 == hash && key == slot.key)
-        {
-            Some(at) => Some(SlotIndex(at)),
-            None => self.insert(Slot { weight: (0, hash), key, value: V::default() }),
-        };
-        self.value_at(index)
     }
 
     fn insert(&mut self, slot: Slot<K, V>) -> Option<SlotIndex> {
@@ -368,9 +359,7 @@ mod tests {
                 entries.into_iter().filter(|(_, sum)| *sum > 0).collect()
             };
             let whole = by_key(count_numbers(&numbers));
-            let (left, right) = numbers.split_at(cut.min(numbers.len()));
-            let mut merged = count_numbers(right);
-            merged.merge(count_numbers(left));
+            let merged = crate::ledger::merge::merged_parts(&numbers, cut, count_numbers);
             prop_assert_eq!(&by_key(merged), &whole);
             let mut backwards = numbers.clone();
             backwards.reverse();
@@ -392,9 +381,7 @@ mod tests {
             cut in 0_usize..300,
         ) {
             let whole = parts(count(&keys));
-            let (left, right) = keys.split_at(cut.min(keys.len()));
-            let mut merged = count(right);
-            merged.merge(count(left));
+            let merged = crate::ledger::merge::merged_parts(&keys, cut, count);
             prop_assert_eq!(&parts(merged), &whole);
             let mut backwards = keys.clone();
             backwards.reverse();

@@ -171,9 +171,7 @@ mod tests {
             measured in prop::collection::vec(measured(), 0..40),
             cut in 0_usize..40,
         ) {
-            let (left, right) = measured.split_at(cut.min(measured.len()));
-            let mut merged = observed(right);
-            merged.merge(observed(left));
+            let merged = crate::ledger::merge::merged_parts(&measured, cut, observed);
             prop_assert_eq!(merged, observed(&measured));
             let waits = |one: &&Measured| one.webhooks > 0 && one.webhooks * 2 + 1 >= one.total;
             prop_assert_eq!(merged.mostly_webhooks, measured.iter().filter(waits).count() as u64);

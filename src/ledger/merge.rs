@@ -69,3 +69,12 @@ macro_rules! merge_fields {
     };
 }
 pub(crate) use merge_fields;
+
+/// Counts both parts of a list apart, and merges the counts of the first part into those of the second.
+#[cfg(test)]
+pub(crate) fn merged_parts<I, T: Merge>(items: &[I], cut: usize, count: impl Fn(&[I]) -> T) -> T {
+    let (left, right) = items.split_at(cut.min(items.len()));
+    let mut merged = count(right);
+    merged.merge(count(left));
+    merged
+}

@@ -187,9 +187,7 @@ mod tests {
             let mut backwards = events.clone();
             backwards.reverse();
             prop_assert_eq!(tracker(&backwards).open(), all_events.open());
-            let (left, right) = events.split_at(cut.min(events.len()));
-            let mut merged = tracker(right);
-            merged.merge(tracker(left));
+            let merged = crate::ledger::merge::merged_parts(&events, cut, tracker);
             prop_assert_eq!((merged.open(), merged.ended), (all_events.open(), all_events.ended));
         }
     }

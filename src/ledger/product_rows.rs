@@ -53,7 +53,7 @@ impl ProductRows {
         if let Some(begun) = begun_overflow {
             let (begun, overflow) = (begun.into_inner(), overflow.get_or_insert_default());
             if received_only {
-                overflow.merge(begun.into_row());
+                overflow.merge(*begun.into_row());
             } else {
                 begun.add_to_row(overflow);
             }

@@ -10,8 +10,8 @@ use super::open_long_running::OpenLongRunning;
 use super::timeline::Windows;
 use super::{Deprecated, Flows, Histogram, Items, Merge, Observed, Statuses, Targets, Timeline};
 use crate::k8s::Stage;
-use crate::requests::Request;
 use crate::requests::request_spec::MAX_UNKNOWN_KEYS;
+use crate::requests::{Request, RowKeyRef, StatusClass};
 
 const ALMOST_A_MINUTE: u64 = 59_000_000;
 
@@ -65,6 +65,37 @@ pub(crate) struct Rare {
     pub(crate) deprecated: Option<Box<Deprecated>>,
     /// Requests with status 403 that authorization had allowed. Admission rejected them.
     pub(crate) refused_by_admission: u64,
+}
+
+/// The hashes of a row's client, product and row key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct RowHash {
+    pub(super) client: u64,
+    pub(super) product: u64,
+    pub(super) row_key: u64,
+}
+
+impl RowHash {
+    #[must_use]
+    pub(crate) fn new(request: &Request<'_>) -> Self {
+        Self {
+            client: request.client.client_hash,
+            product: request.client.product_hash,
+            row_key: RowKeyRef::from_request(request).stable_hash(),
+        }
+    }
+
+    /// Creates the hashes for an event before the end of its request. The row key is hashed without a response class.
+    pub(super) fn before_end(request: &Request<'_>) -> Self {
+        let key = RowKeyRef { status_class: StatusClass::Served, ..RowKeyRef::from_request(request) };
+        Self { row_key: key.stable_hash(), ..Self::new(request) }
+    }
+
+    /// Combines the three hashes into one number, which chooses a cache slot. Different rows may have the same
+    /// number.
+    pub(super) fn hash(self) -> u64 {
+        self.client ^ self.product.rotate_left(21) ^ self.row_key.rotate_left(42)
+    }
 }
 
 impl Row {
@@ -243,12 +274,6 @@ impl Row {
             long_running.add_open_to(&mut timeline);
         }
         timeline
-    }
-}
-
-impl Merge for Box<Row> {
-    fn merge(&mut self, other: Self) {
-        Row::merge(self, *other);
     }
 }
 

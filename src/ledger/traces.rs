@@ -145,10 +145,8 @@ fn target(fragment: &TraceFragment<'_>) -> Option<Target<CompactString>> {
 
 impl Merge for Trace {
     fn merge(&mut self, other: Self) {
-        self.header = match (self.header.take(), other.header) {
-            (Some(own), Some(other)) => Some(if other.offset < own.offset { other } else { own }),
-            (own, other) => own.or(other),
-        };
+        let headers = self.header.take().into_iter().chain(other.header);
+        self.header = headers.min_by_key(|header| header.offset);
         self.headers += other.headers;
         self.items = self.items.max(other.items);
         self.end_micros = self.end_micros.max(other.end_micros);

@@ -1,13 +1,13 @@
 //! All evidence of the server's version.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use rustc_hash::FxBuildHasher;
 
 use super::merge::merge_fields;
-use super::{BoundedMap, EtcdVersions, Merge, Presence};
+use super::{BoundedMap, Merge, Presence};
 use crate::apiserver::ConfiguredNames;
 use crate::k8s::{EtcdVersion, KubeVersion, Mark};
 use crate::requests::{ClaimSource, VersionClaim};
@@ -183,6 +183,34 @@ impl Merge for VersionEvidence {
     }
 }
 
+/// The maximum number of pairs of version and source.
+const MAX_ETCD_VERSIONS: usize = 1_024;
+
+/// The etcd versions in start lines, each with its source. The apiserver uses some features only if all etcd members
+/// are new enough, so the lowest version counts. Above the maximum number, the lowest versions are kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EtcdVersions(BTreeSet<(EtcdVersion, u32)>);
+
+impl EtcdVersions {
+    pub(crate) fn note(&mut self, version: EtcdVersion, source: u32) {
+        self.0.insert((version, source));
+        if self.0.len() > MAX_ETCD_VERSIONS {
+            self.0.pop_last();
+        }
+    }
+
+    /// Iterates over the versions, lowest version first, each with its source.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (EtcdVersion, u32)> {
+        self.0.iter().copied()
+    }
+}
+
+impl Merge for EtcdVersions {
+    fn merge(&mut self, other: Self) {
+        other.0.into_iter().for_each(|(version, source)| self.note(version, source));
+    }
+}
+
 /// The version used to judge requests during a time span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TimelineVersion {
@@ -325,6 +353,22 @@ mod tests {
         assert_eq!(versions, [OLD, NEW]);
     }
 
+    #[test]
+    fn the_oldest_versions_are_kept_in_any_order() {
+        let version: EtcdVersion = "3.5.13".parse().expect("a version");
+        let old: EtcdVersion = "3.4.0".parse().expect("a version");
+        let mut versions = EtcdVersions::default();
+        (0..2_000).for_each(|source| versions.note(version, source));
+        let mut merged = EtcdVersions::default();
+        merged.note(old, 7);
+        let mut other = merged.clone();
+        merged.merge(versions.clone());
+        versions.merge(other.clone());
+        other.merge(merged.clone());
+        assert_eq!((&merged, &other), (&versions, &versions));
+        assert_eq!((merged.iter().next(), merged.iter().count()), (Some((old, 7)), MAX_ETCD_VERSIONS));
+    }
+
     fn noted(notes: &[(u8, u8, u32, u16, i64)]) -> VersionEvidence {
         let mut evidence = VersionEvidence::default();
         for (kind, instance, source, patch, at) in notes {
@@ -352,9 +396,7 @@ mod tests {
             cut in 0_usize..60,
         ) {
             let whole = noted(&notes).in_order();
-            let (left, right) = notes.split_at(cut.min(notes.len()));
-            let mut merged = noted(right);
-            merged.merge(noted(left));
+            let mut merged = crate::ledger::merge::merged_parts(&notes, cut, noted);
             prop_assert_eq!(&merged.in_order(), &whole);
             let backwards: Vec<_> = notes.iter().rev().copied().collect();
             prop_assert_eq!(&noted(&backwards).in_order(), &whole);

@@ -263,7 +263,7 @@ impl ShapeSums {
         let summed = rows.into_iter().map(one).reduce(|mut all, other| {
             all.requests += other.requests;
             all.open += other.open;
-            all.row.merge(other.row);
+            all.row.merge(*other.row);
             all.times.add(&other.times);
             all.products.extend(other.products);
             if let Some(pattern) = other.pattern {

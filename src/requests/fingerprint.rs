@@ -4,9 +4,9 @@
 use std::hash::{BuildHasher, Hash, Hasher};
 
 use hashbrown::DefaultHashBuilder;
-use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::request::{CacheKeys, Request};
+use super::stable::stable_hash;
 use super::template::Template;
 use crate::decode::etcd::SlowRequest;
 use crate::decode::klog::AccessLine;
@@ -241,7 +241,7 @@ fn add(hash: &mut impl Hasher, text: &str) {
 #[must_use]
 pub(crate) fn request_hash(audit_id: &str, uri: &str) -> u64 {
     let path = crate::k8s::go_url::split_once(uri, b'?').map_or(uri, |(path, _)| path);
-    xxh3_64_with_seed(path.as_bytes(), xxh3_64_with_seed(audit_id.as_bytes(), 0))
+    stable_hash(&(audit_id, path))
 }
 
 #[cfg(test)]

@@ -2,16 +2,45 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::version_source::VersionSource;
 use crate::apiserver::features::GateState;
 use crate::apiserver::releases::{self, BUILT_IN};
 use crate::apiserver::{Gate, Releases, Server};
 use crate::k8s::{KubeVersion, Mark};
 use crate::ledger::{Presence, Sign, VersionEvidence};
+use crate::named::named;
 use crate::requests::ClaimSource;
 
 /// Unconfirmed user agents of an access log decide the version only if at most this many minor versions are possible.
 const MAX_UNCONFIRMED_MINORS: u16 = 3;
+
+named! {
+    /// Where the version used to judge requests comes from.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum VersionSource {
+        Flag = "flag",
+        LoopbackUserAgent = "loopback-user-agent",
+        StartLine = "start-line",
+        ApiserverUserAgent = "apiserver-user-agent",
+        ControlPlaneUserAgent = "control-plane-user-agent",
+        KubeletUserAgent = "kubelet-user-agent",
+        /// User agents in an access log, without proof.
+        UnconfirmedUserAgent = "unconfirmed-user-agent",
+        /// The newest release that fits the facts.
+        NewestPossible = "newest-possible",
+        /// The newest release that kubetoll knows, because the log has no facts.
+        NewestKnown = "newest-known",
+    }
+    /// The value in the public JSON contract.
+    pub(crate) fn as_str;
+}
+
+impl VersionSource {
+    /// Whether the user sets the version, or the server states it.
+    #[must_use]
+    pub(crate) fn is_stated(self) -> bool {
+        matches!(self, Self::Flag | Self::LoopbackUserAgent | Self::StartLine)
+    }
+}
 
 /// How far a fact is trusted, the most trusted first. kubetoll reports a fact that contradicts more trusted ones, but
 /// does not use it.
@@ -112,7 +141,8 @@ impl Evidence {
     }
 }
 
-fn sum<'a>(presences: impl Iterator<Item = &'a Presence>) -> Presence {
+/// The times of several facts together.
+pub(super) fn sum<'a>(presences: impl Iterator<Item = &'a Presence>) -> Presence {
     presences.fold(Presence::default(), |mut all, one| {
         all.merge(one);
         all

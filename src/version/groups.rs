@@ -1,7 +1,7 @@
 //! Splits contradicting facts into groups, one for each server. Also checks whether the servers replaced one another
 //! over time.
 
-use super::facts::{Fact, Trust, VersionFacts};
+use super::facts::{Fact, Trust, VersionFacts, sum};
 use crate::apiserver::Releases;
 use crate::ledger::{Change, Presence};
 
@@ -90,11 +90,8 @@ impl VersionFacts {
 
     /// The times at which the log shows facts that are consistent with `set` and not with `other`.
     fn presence_of(&self, set: &Releases, other: &Releases) -> Presence {
-        let mut presence = Presence::default();
-        for fact in self.all.iter().filter(|fact| fact.fits_any(set) && !fact.fits_any(other)) {
-            presence.merge(&fact.presence);
-        }
-        presence
+        let shown = self.all.iter().filter(|fact| fact.fits_any(set) && !fact.fits_any(other));
+        sum(shown.map(|fact| &fact.presence))
     }
 
     /// The servers in the order of time. Each comes with the change from the server before it. Returns `None` if

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::facts::Fact;
-use super::version_source::VersionSource;
+use super::facts::{Fact, VersionSource};
 use crate::apiserver::{Releases, epochs, have_equal_verdicts};
 use crate::k8s::KubeVersion;
 use crate::ledger::{Merge, ServerTimeline};

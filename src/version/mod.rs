@@ -9,11 +9,9 @@ mod measured;
 mod sample;
 mod several;
 mod totals;
-mod version_source;
 
-pub(crate) use facts::Fact;
+pub(crate) use facts::{Fact, VersionSource};
 pub use infer::infer;
 pub use inferred::{Doubt, Inferred, Relation, ServerVersion};
 pub(crate) use sample::{ClaimSpans, Claims, Sighting, mixed_versions, sample};
 pub(crate) use totals::{VersionTotals, totals};
-pub(crate) use version_source::VersionSource;

@@ -6,9 +6,9 @@ use std::hash::BuildHasher as _;
 
 use rustc_hash::FxBuildHasher;
 
+use super::facts::VersionSource;
 use super::infer::infer_from_evidence;
 use super::inferred::{Inferred, Relation};
-use super::version_source::VersionSource;
 use crate::apiserver::{Releases, Server};
 use crate::k8s::KubeVersion;
 use crate::ledger::merge::merge_fields;

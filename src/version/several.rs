@@ -2,15 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::facts::{Evidence, Fact, VersionFacts};
+use super::facts::{Evidence, Fact, VersionFacts, VersionSource, sum};
 use super::groups::FactGroup;
 use super::inferred::{Inferred, MAX_OWN_FACTS, Relation, ServerVersion, union};
-use super::version_source::VersionSource;
 use crate::apiserver::{Releases, Server};
 use crate::k8s::KubeVersion;
 use crate::k8s::text::more;
 use crate::k8s::timestamp::format_second;
-use crate::ledger::{Change, Presence, ServerTimeline, TimelineVersion, VersionStarts};
+use crate::ledger::{Change, ServerTimeline, TimelineVersion, VersionStarts};
 
 /// The maximum number of files that a note names.
 const NAMED_FILES: usize = 4;
@@ -325,10 +324,6 @@ fn version(
     }
     let others: Vec<Releases> = sets.iter().filter(|other| other.and(set).is_empty()).cloned().collect();
     let shown: Vec<&Fact> = own.that_show(set, &others).collect();
-    let mut presence = Presence::default();
-    for fact in &shown {
-        presence.merge(&fact.presence);
-    }
     ServerVersion {
         version,
         source: from,
@@ -336,6 +331,6 @@ fn version(
         set: set.clone(),
         sources: BTreeSet::from([source]),
         facts: shown.iter().take(MAX_OWN_FACTS).map(|fact| fact.text.clone()).collect(),
-        span: presence.span(),
+        span: sum(shown.iter().map(|fact| &fact.presence)).span(),
     }
 }

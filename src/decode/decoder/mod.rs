@@ -13,8 +13,8 @@ use etcd_line::{etcd_line, line_inside};
 use pieces::{Gaps, Pieces, end_of, offset_of, start_of, unescaped_as_far_as_possible};
 
 use super::envelope::{
-    self, Content, Envelope, Inner, JsonObject, Prefixed, Property, audit, cri, docker, json, json_array,
-    logs_insights, otlp, syslog, yaml,
+    self, Content, CriLine, Envelope, Inner, JsonObject, Prefixed, Property, Stripped, audit, cri, docker,
+    json, json_array, logs_insights, otlp, syslog, yaml,
 };
 use super::envelope_keys::{EnvelopeKeys, is_string, may_hold_event, timestamp_micros};
 use super::etcd;
@@ -480,14 +480,26 @@ impl Decoder {
     fn docker(&mut self, inner: Inner<'_>, stream: usize, context: TextContext<'_>, out: OutcomeSink<'_>) {
         let context = TextContext { time: inner.time, ..context };
         self.with_unescaped(inner.value.get(), context, out, |decoder, text, context, out| {
-            if docker::is_unfinished(text) {
-                decoder.part(stream, text.as_bytes(), context, out);
-            } else if decoder.parts.is_open(stream) {
-                decoder.last_part(stream, text.as_bytes(), context, out);
-            } else {
-                decoder.nested(text, context, out);
-            }
+            decoder.container_line(stream, text, docker::is_unfinished(text), context, out);
         });
+    }
+
+    /// Decodes a line of a container's output. Keeps a part of a line until its next part arrives.
+    fn container_line(
+        &mut self,
+        stream: usize,
+        text: &str,
+        is_unfinished: bool,
+        context: TextContext<'_>,
+        out: OutcomeSink<'_>,
+    ) {
+        if is_unfinished {
+            self.part(stream, text.as_bytes(), context, out);
+        } else if self.parts.is_open(stream) {
+            self.last_part(stream, text.as_bytes(), context, out);
+        } else {
+            self.nested(text, context, out);
+        }
     }
 
     fn array(&mut self, text: &str, trimmed: &str, context: TextContext<'_>, out: OutcomeSink<'_>) {
@@ -536,14 +548,9 @@ impl Decoder {
                     return self.nested(line.rest, context.within(envelope, line.time), out);
                 }
                 Some((envelope, Prefixed::Cri(line))) => {
-                    let context = context.within(envelope, line.text.time);
-                    if line.is_unfinished {
-                        return self.part(line.stream, line.text.rest.as_bytes(), context, out);
-                    }
-                    if self.parts.is_open(line.stream) {
-                        return self.last_part(line.stream, line.text.rest.as_bytes(), context, out);
-                    }
-                    return self.nested(line.text.rest, context, out);
+                    let CriLine { text: Stripped { rest, time }, stream, is_unfinished } = line;
+                    let context = context.within(envelope, time);
+                    return self.container_line(stream, rest, is_unfinished, context, out);
                 }
                 Some((envelope, Prefixed::Legacy(event))) => {
                     return out(Outcome::Event(&event, None), context.layers.with(envelope));

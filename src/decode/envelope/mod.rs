@@ -31,6 +31,6 @@ pub(crate) mod viaq;
 pub(crate) mod yaml;
 
 pub(crate) use content::{Content, Inner, JsonObject};
-pub(crate) use line::{Prefixed, after_timestamp};
+pub(crate) use line::{CriLine, Prefixed, Stripped, after_timestamp};
 pub use table::Envelope;
 pub(crate) use table::{Property, open, strip};

@@ -205,9 +205,7 @@ proptest! {
         let mut turned = all.clone();
         turned.rotate_left(turn.index(all.len()));
         turned.reverse();
-        let (left, right) = turned.split_at(cut.index(all.len()));
-        let mut merged = count(right);
-        merged.merge(count(left));
+        let merged = crate::ledger::merge::merged_parts(&turned, cut.index(all.len()), count);
         prop_assert_eq!(report_text(count(&all)), report_text(merged));
     }
 }
