@@ -145,7 +145,7 @@ impl<R: BufRead, P: Decompressor> Read for DecompressedReader<R, P> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use std::io::Write as _;
 
@@ -156,7 +156,7 @@ mod tests {
             .collect()
     }
 
-    fn gzip(text: &[u8], level: u32) -> Vec<u8> {
+    pub(in crate::input) fn gzip(text: &[u8], level: u32) -> Vec<u8> {
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(level));
         encoder.write_all(text).expect("writes to memory");
         encoder.finish().expect("writes to memory")

@@ -151,8 +151,8 @@ impl<'a, T: Fn(&[u8]) -> Framing + Clone + Send + 'static> Feed<'a, T> {
             let source = &self.sources[index];
             let number = u32::try_from(index).unwrap_or(u32::MAX);
             block.damage = None;
-            if let Ok(stream) = open(source.path.as_deref(), Arc::clone(&self.progress)) {
-                let reading = self.read(stream, number);
+            if let Ok(opened) = open(source.path.as_deref(), Arc::clone(&self.progress)) {
+                let reading = self.read(opened, number);
                 *self.slots[worker].lock().unwrap_or_else(PoisonError::into_inner) = Some(reading);
             } else {
                 self.done.fetch_add(1, Ordering::AcqRel);
@@ -168,11 +168,11 @@ impl<'a, T: Fn(&[u8]) -> Framing + Clone + Send + 'static> Feed<'a, T> {
     /// case, a core is free for the thread. In the second case, so many workers share the stream that they would wait
     /// for its decompression. Otherwise the workers decompress it in turns, because another thread would only compete
     /// for the same cores.
-    fn read(&self, stream: Stream, source: u32) -> OpenSource<T> {
+    fn read(&self, (stream, is_compressed): (Stream, bool), source: u32) -> OpenSource<T> {
         let workers = self.slots.len();
         let left = self.wanted.len() - self.done.load(Ordering::Acquire);
         let has_room = workers + left.min(workers) <= self.cores;
-        let is_ahead = stream.is_compressed() && (has_room || workers >= SHARED_BY * left);
+        let is_ahead = is_compressed && (has_room || workers >= SHARED_BY * left);
         let cutter = Cutter::new(stream, source, self.max_record, self.detect.clone());
         let cutter = Box::new(cutter.with_long_records(self.long.clone()));
         if is_ahead {
@@ -187,6 +187,7 @@ impl<'a, T: Fn(&[u8]) -> Framing + Clone + Send + 'static> Feed<'a, T> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::decompress::tests::gzip;
     use super::*;
     use crate::input::Sources;
 
@@ -197,27 +198,20 @@ mod tests {
         (0..lines).flat_map(|n| format!("{n}{}\n", "x".repeat(n * 7 % 900)).into_bytes()).collect()
     }
 
-    fn gzip(bytes: &[u8]) -> Vec<u8> {
-        use std::io::Write;
-        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        encoder.write_all(bytes).expect("writes to memory");
-        encoder.finish().expect("writes to memory")
-    }
-
     /// Files of all supported formats, undamaged and damaged.
     fn files() -> Vec<Vec<u8>> {
         let (long, short) = (log(3000), log(9));
-        let (packed, frame) = (gzip(&long), zstd::encode_all(&*long, 1).expect("zstd"));
+        let (packed, frame) = (gzip(&long, 1), zstd::encode_all(&*long, 1).expect("zstd"));
         let broken = (1..8).map(|eighths| {
             let mut broken = packed.clone();
             broken[packed.len() * eighths / 8] ^= 0x55;
             broken
         });
         let cut = |bytes: &[u8]| bytes[..bytes.len() * 2 / 3].to_vec();
-        let members = [&*packed, &*gzip(b""), &*gzip(&short)].concat();
+        let members = [&*packed, &*gzip(b"", 1), &*gzip(&short, 1)].concat();
         let garbage = [&*packed, b"garbage"].concat();
         let frames = [&*frame, &[0x50, 0x2a, 0x4d, 0x18, 1, 0, 0, 0, 9], &*frame].concat();
-        let files = [cut(&packed), cut(&frame), members, garbage, frames, gzip(b""), Vec::new()];
+        let files = [cut(&packed), cut(&frame), members, garbage, frames, gzip(b"", 1), Vec::new()];
         broken.chain(files).chain([long.clone(), short, packed.clone(), frame]).collect()
     }
 

@@ -24,29 +24,15 @@ impl Shrunk {
 }
 
 /// A stream of decompressed bytes.
-pub(super) struct Stream {
-    bytes: Box<dyn Read + Send>,
-    is_compressed: bool,
-}
-
-impl Stream {
-    /// Whether reading includes decompression, which takes time.
-    pub(super) fn is_compressed(&self) -> bool {
-        self.is_compressed
-    }
-}
-
-impl Read for Stream {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.bytes.read(buffer)
-    }
-}
+pub(super) type Stream = Box<dyn Read + Send>;
 
 /// Opens a file, or standard input. `progress` counts the bytes read before decompression.
 ///
 /// A file is read up to its length at this time. So reading ends even if the log still grows.
-pub(super) fn open(path: Option<&Path>, progress: Arc<AtomicU64>) -> io::Result<Stream> {
-    let raw: Box<dyn Read + Send> = match path {
+///
+/// Also returns whether reading includes decompression, which takes time.
+pub(super) fn open(path: Option<&Path>, progress: Arc<AtomicU64>) -> io::Result<(Stream, bool)> {
+    let raw: Stream = match path {
         Some(path) => {
             let file = File::open(path)?;
             let metadata = file.metadata()?;
@@ -67,7 +53,7 @@ pub(super) fn open(path: Option<&Path>, progress: Arc<AtomicU64>) -> io::Result<
 /// The file can't be read or decompressed.
 pub(crate) fn read_whole(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
-    open(Some(path), Arc::default())?.take(most + 1).read_to_end(&mut bytes)?;
+    open(Some(path), Arc::default())?.0.take(most + 1).read_to_end(&mut bytes)?;
     Ok((bytes.len() as u64 <= most).then_some(bytes))
 }
 
@@ -89,7 +75,7 @@ impl Read for SizedFile {
 }
 
 /// Detects gzip (any number of members) and zstd (any number of frames), and decompresses them.
-fn decompressed(mut raw: impl Read + Send + 'static) -> io::Result<Stream> {
+fn decompressed(mut raw: impl Read + Send + 'static) -> io::Result<(Stream, bool)> {
     let mut magic = Vec::with_capacity(4);
     raw.by_ref().take(4).read_to_end(&mut magic)?;
     let gzip = magic.starts_with(&[0x1f, 0x8b]);
@@ -97,14 +83,14 @@ fn decompressed(mut raw: impl Read + Send + 'static) -> io::Result<Stream> {
         || (magic.len() == 4 && (0x50..=0x5f).contains(&magic[0]) && magic[1..] == [0x2a, 0x4d, 0x18]);
     let stream = Cursor::new(magic).chain(raw);
     let packed = |stream| BufReader::with_capacity(READ_SIZE, stream);
-    let bytes: Box<dyn Read + Send> = if gzip {
+    let bytes: Stream = if gzip {
         Box::new(DecompressedReader::new(packed(stream), Gzip::new()))
     } else if zstd {
         Box::new(DecompressedReader::new(packed(stream), Zstd::new()?))
     } else {
         Box::new(stream)
     };
-    Ok(Stream { bytes, is_compressed: gzip || zstd })
+    Ok((bytes, gzip || zstd))
 }
 
 struct CountingReader<R> {
@@ -122,31 +108,26 @@ impl<R: Read> Read for CountingReader<R> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::decompress::tests::gzip;
     use super::*;
     use std::io::Write;
 
     fn read(bytes: Vec<u8>) -> io::Result<String> {
         let mut text = String::new();
-        decompressed(Cursor::new(bytes))?.read_to_string(&mut text)?;
+        decompressed(Cursor::new(bytes))?.0.read_to_string(&mut text)?;
         Ok(text)
-    }
-
-    fn gzip(text: &str) -> Vec<u8> {
-        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        encoder.write_all(text.as_bytes()).expect("writes to memory");
-        encoder.finish().expect("writes to memory")
     }
 
     #[test]
     fn file_is_read_up_to_its_length_when_opened() {
         let mut file = tempfile::NamedTempFile::new().expect("a file");
         file.write_all(b"0123456789").expect("writes");
-        let mut stream = open(Some(file.path()), Arc::default()).expect("opens");
+        let (mut stream, _) = open(Some(file.path()), Arc::default()).expect("opens");
         file.write_all(b"more").expect("writes");
         let mut text = String::new();
         stream.read_to_string(&mut text).expect("reads");
         assert_eq!(text, "0123456789");
-        let mut stream = open(Some(file.path()), Arc::default()).expect("opens");
+        let (mut stream, _) = open(Some(file.path()), Arc::default()).expect("opens");
         file.as_file().set_len(6).expect("shrinks");
         let error = stream.read_to_string(&mut text).expect_err("it shrank");
         assert!(Shrunk::is(&error));
@@ -162,11 +143,12 @@ mod tests {
             }
         }
         let text = (0..200_000).fold(String::new(), |text, n| text + &n.to_string() + " ");
-        let mut damaged = gzip(&text);
+        let mut damaged = gzip(text.as_bytes(), 1);
         let middle = damaged.len() / 2;
         damaged[middle..middle + 64].fill(0xff);
         let read = |step| {
-            let mut stream = decompressed(Trickle(Cursor::new(damaged.clone()), step)).expect("a stream");
+            let (mut stream, _) =
+                decompressed(Trickle(Cursor::new(damaged.clone()), step)).expect("a stream");
             let (mut buffer, mut all) = (vec![0; 128 << 10], 0);
             while let Ok(read @ 1..) = stream.read(&mut buffer) {
                 all += read;
@@ -185,7 +167,7 @@ mod tests {
         assert_eq!(read(b"plain".to_vec()).expect("plain"), "plain");
         assert_eq!(read(Vec::new()).expect("empty"), "");
         assert_eq!(read(b"\x1f".to_vec()).expect("short"), "\u{1f}");
-        let members = [gzip("one "), gzip("two")].concat();
+        let members = [gzip(b"one ", 1), gzip(b"two", 1)].concat();
         assert_eq!(read(members).expect("gzip"), "one two");
         let frame = |text: &str| zstd::encode_all(text.as_bytes(), 1).expect("zstd");
         assert_eq!(read([frame("one "), frame("two")].concat()).expect("zstd"), "one two");

@@ -105,10 +105,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn flows(requests: &[(u8, u32)]) -> Vec<(Option<FlowKey>, FlowLoad)> {
-        fill(requests).into_sorted()
-    }
-
     fn fill(requests: &[(u8, u32)]) -> Flows {
         let mut flows = Flows::default();
         for (schema, seats) in requests {
@@ -130,7 +126,7 @@ mod tests {
             cut in 0_usize..80,
         ) {
             let merged = crate::ledger::merge::merged_parts(&requests, cut, fill).into_sorted();
-            prop_assert_eq!(&merged, &flows(&requests));
+            prop_assert_eq!(&merged, &fill(&requests).into_sorted());
             prop_assert_eq!(merged.iter().map(|(_, load)| load.requests).sum::<u64>(), requests.len() as u64);
             let seats = requests.iter().map(|(_, seats)| u64::from(*seats));
             prop_assert_eq!(merged.iter().map(|(_, load)| load.seats).sum::<u64>(), seats.clone().sum::<u64>());

@@ -18,23 +18,17 @@ pub(crate) struct Presence {
 }
 
 impl Presence {
-    /// A presence at a single time, in microseconds since 1970.
-    #[must_use]
-    pub(crate) fn at(time: i64) -> Self {
-        Self { first: time, last: time, shift: 0, slots: 1 }
-    }
-
     /// The first and the last time. `None` if no time is known.
     #[must_use]
     pub(crate) fn span(&self) -> Option<(i64, i64)> {
         (self.slots != 0).then_some((self.first, self.last))
     }
 
-    /// Adds a time, if it is known.
+    /// Adds a time in microseconds since 1970, if it is known.
     pub(crate) fn add(&mut self, time: Option<i64>) {
         let Some(time) = time else { return };
         if self.slots == 0 {
-            *self = Self::at(time);
+            *self = Self { first: time, last: time, shift: 0, slots: 1 };
             return;
         }
         let slot = |presence: &Self| (time >> presence.shift).abs_diff(presence.first >> presence.shift);

@@ -453,8 +453,12 @@ mod tests {
     use crate::input::SourcePosition;
     use crate::requests::Classifier;
 
-    fn names(texts: &[&str]) -> NameFilter {
-        NameFilter::new(&texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>()).expect("names")
+    fn texts(texts: &[&str]) -> Vec<String> {
+        texts.iter().map(|text| (*text).to_owned()).collect()
+    }
+
+    fn names(of: &[&str]) -> NameFilter {
+        NameFilter::new(&texts(of)).expect("names")
     }
 
     #[test]
@@ -469,7 +473,6 @@ mod tests {
 
     #[test]
     fn names_that_no_request_can_match_are_errors() {
-        let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
         for bad in [[""].as_slice(), &["a,"], &["-"], &[" "], &["a", "-a"], &["a,ab*,-a*"], &["-*", "b"]] {
             assert!(NameFilter::new(&texts(bad)).is_err(), "{bad:?}");
         }
@@ -516,8 +519,7 @@ mod tests {
         assert!(at(Some(1), Some(1)).check().is_err() && at(Some(2), Some(1)).check().is_err());
         assert!(at(Some(1), Some(2)).check().is_ok() && at(Some(1), None).check().is_ok());
         let failed = |codes: &[&str]| {
-            let codes: Vec<String> = codes.iter().map(|code| (*code).to_owned()).collect();
-            let statuses = StatusSet::new(&codes).expect("statuses");
+            let statuses = StatusSet::new(&texts(codes)).expect("statuses");
             Filter { statuses, failed_only: true, ..Filter::default() }
         };
         assert!(failed(&["2xx,304"]).check().is_err());
@@ -526,16 +528,15 @@ mod tests {
 
     #[test]
     fn names_that_reports_print_match() {
-        let texts = |text: &str| vec![text.to_owned()];
-        let user = |text: &str| NameFilter::for_users(&texts(text)).expect("names");
+        let user = |text: &str| NameFilter::for_users(&texts(&[text])).expect("names");
         assert!(user("monitoring/poller").pass(&["system:serviceaccount:monitoring:poller"]));
         assert!(!user("monitoring/poller").pass(&["system:serviceaccount:monitoring:poller2"]));
         assert!(user("user bob").pass(&["bob"]) && !user("user bob").pass(&["bobby"]));
         assert!(!user("user").pass(&["bob"]) && !user("-user bob").pass(&["bob"]));
-        let client = |text: &str| NameFilter::for_clients(&texts(text)).expect("names");
+        let client = |text: &str| NameFilter::for_clients(&texts(&[text])).expect("names");
         assert!(client("40 nodes").pass(&["kubelet", "node"]) && !client("40 nodes").pass(&["user"]));
         assert!(client("kube-system/gene…ollector").pass(&["kube-system/generic-garbage-collector"]));
-        assert!(NameFilter::for_clients(&texts("-*")).is_err());
+        assert!(NameFilter::for_clients(&texts(&["-*"])).is_err());
     }
 
     #[test]

@@ -209,7 +209,7 @@ impl EtcdLines {
             self.versions.note(version, place.source);
         }
         self.by_source.entry(place.source).or_default()[1] += 1;
-        self.note(written);
+        self.span.merge(written.map(|written| (written, written)));
     }
 
     /// Counts a slow request. etcd writes the line when the request ends. `is_new` is false for a duplicate, which
@@ -224,7 +224,7 @@ impl EtcdLines {
         self.slow += 1;
         self.by_source.entry(place.source).or_default()[0] += 1;
         self.duplicates += u64::from(!is_new);
-        self.note(written);
+        self.span.merge(written.map(|written| (written, written)));
         let request = slow.parsed_request();
         // The end of the key range identifies the collection. The start of the range may be the name of an object,
         // because a later page begins there.
@@ -258,10 +258,6 @@ impl EtcdLines {
                 resource: key.resource,
             });
         }
-    }
-
-    fn note(&mut self, written: Option<i64>) {
-        self.span.merge(written.map(|written| (written, written)));
     }
 }
 
