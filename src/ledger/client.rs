@@ -18,8 +18,6 @@ pub const MAX_PRODUCTS: usize = 16;
 /// The maximum number of rows of a product. A limit is necessary, because a client can choose any resource name in
 /// its requests.
 pub const MAX_SHAPES: usize = 1_024;
-/// The maximum number of distinct nodes, pods, workloads or namespaces that are counted for each client.
-pub const MAX_DISTINCT: usize = 16_384;
 /// Length limit of an example user agent, in bytes.
 const MAX_AGENT: usize = 160;
 

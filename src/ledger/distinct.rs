@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 
 use hashbrown::HashTable;
 
-use super::{MAX_DISTINCT, Merge};
+use super::Merge;
 use crate::k8s::text::prefix;
 use crate::requests::stable_hash;
 
+/// The maximum number of distinct nodes, pods, workloads or namespaces that are counted for each client.
+pub const MAX_DISTINCT: usize = 16_384;
 /// The maximum number of examples. `MAX_TEXT` is the length limit of each example, in bytes.
 const KEPT_TEXTS: usize = 3;
 const MAX_TEXT: usize = 253;

@@ -1,5 +1,5 @@
-//! State that all workers of a pass share, and what becomes of an event: counted, filtered out or dropped as a
-//! duplicate.
+//! State that all workers of a pass share. It decides the disposition of an event: counted, filtered out or dropped as
+//! a duplicate.
 
 use super::pending_access_line::{self, PendingAccessLine};
 use super::settings::Settings;
@@ -71,7 +71,7 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// What becomes of an event.
+/// The disposition of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Disposition {
     Counted,
