@@ -1,13 +1,14 @@
 //! The counts of one row. A row contains the requests of one client and product that have one row key.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use super::exemplar::Exemplars;
 use super::open_long_running::OpenLongRunning;
 use super::timeline::Windows;
 use super::{Deprecated, Flows, Histogram, Items, Merge, Observed, Statuses, Targets, Timeline};
+use crate::apiserver::releases::BuiltInApi;
 use crate::k8s::Stage;
 use crate::requests::Request;
 use crate::requests::request_spec::MAX_UNKNOWN_KEYS;
@@ -64,6 +65,9 @@ pub(crate) struct Rare {
     pub(crate) deprecated: Option<Box<Deprecated>>,
     /// Requests with status 403 that authorization had allowed. Admission rejected them.
     pub(crate) refused_by_admission: u64,
+    /// Requests for built-in APIs that a release removed, by index into `releases::BUILT_IN`: long-running requests
+    /// that began, and all requests that ended.
+    pub(crate) removed_apis: BTreeMap<u8, [u64; 2]>,
 }
 
 impl Row {
@@ -94,6 +98,7 @@ impl Row {
             Stage::ResponseStarted => {
                 if !request.begins_again {
                     self.open_long_running.get_or_insert_default().start(request);
+                    self.count_removed_api(request, 0);
                 }
                 is_new_target = Some(self.targets.record(request.target_hash(), 0));
             }
@@ -127,6 +132,13 @@ impl Row {
         let rare = self.rare_mut();
         rare.flows.get_or_insert_default().merge(flows);
         rare.items.merge(items);
+    }
+
+    /// `stage` is 0 for the start of a long-running request, and 1 for the end of a request.
+    fn count_removed_api(&mut self, request: &Request<'_>, stage: usize) {
+        if let Some(api) = request.spec.api.filter(|api| BuiltInApi::is_removed(*api)) {
+            self.rare_mut().removed_apis.entry(api).or_default()[stage] += 1;
+        }
     }
 
     fn count_received(&mut self, request: &Request<'_>) {
@@ -163,6 +175,7 @@ impl Row {
         if request.refused_by_admission {
             self.rare_mut().refused_by_admission += 1;
         }
+        self.count_removed_api(request, 1);
         self.targets.record(request.target_hash(), 1)
     }
 
@@ -316,5 +329,9 @@ impl Merge for Rare {
             self.deprecated.get_or_insert_default().merge(*deprecated);
         }
         self.refused_by_admission += other.refused_by_admission;
+        for (api, [began, ended]) in other.removed_apis {
+            let own = self.removed_apis.entry(api).or_default();
+            *own = [own[0] + began, own[1] + ended];
+        }
     }
 }
