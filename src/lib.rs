@@ -25,6 +25,7 @@ pub mod report;
 pub mod requests;
 pub mod rules;
 pub mod shell;
+pub mod upgrade;
 pub mod version;
 
 pub mod cli;

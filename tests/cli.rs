@@ -13,4 +13,5 @@ mod cli {
     mod flags;
     mod gates;
     mod policy;
+    mod upgrade;
 }

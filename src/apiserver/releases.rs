@@ -374,6 +374,18 @@ impl BuiltInApi {
         BUILT_IN.iter().position(is_it).and_then(|at| u8::try_from(at).ok())
     }
 
+    /// Whether a release removed the API with this index in [`BUILT_IN`].
+    #[must_use]
+    pub(crate) fn is_removed(at: u8) -> bool {
+        BUILT_IN.get(usize::from(at)).is_some_and(|api| api.until.is_some())
+    }
+
+    /// The first minor version that no longer serves the API.
+    #[must_use]
+    pub(crate) fn removed_in(&self) -> Option<u16> {
+        self.until
+    }
+
     /// Returns the releases that serve the API.
     #[must_use]
     pub(crate) fn served_by(&self) -> Releases {

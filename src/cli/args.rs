@@ -7,7 +7,7 @@ use std::str::FromStr;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::format::Format;
-pub(super) use super::judge_args::{FilterArgs, JudgeArgs, RuleArgs, ServerArgs};
+pub(super) use super::judge_args::{FilterArgs, JudgeArgs, ReadArgs, RuleArgs, ServerArgs};
 use super::number::number;
 use super::output_path;
 use crate::render::details::{self, Details};
@@ -33,6 +33,14 @@ Case numbers are those of `kubetoll scan` with the same flags.
 With --case or a filter, kubetoll reads the log twice, so it must be a file.
 Exit status: 0 success, 2 kubetoll could not do the work.";
 
+const UPGRADE_HELP: &str = "\
+Examples:
+  kubetoll upgrade audit.log --to 1.34.2
+  kubetoll upgrade audit.log --from 1.30.14 --to 1.31.14,1.32.10,1.33.6 --etcd-to 3.5.24
+  kubetoll upgrade audit.log --to 1.34.2 --format markdown -o ./upgrade.md
+
+Exit status: 0 success, 2 kubetoll could not do the work.";
+
 /// Shows what each client costs your Kubernetes control plane, from recorded audit logs.
 #[derive(Debug, Parser)]
 #[command(name = "kubetoll", version, max_term_width = 100, after_help = EXIT_STATUS)]
@@ -54,6 +62,12 @@ pub(super) enum Command {
     /// and replaces names with pseudonyms. docs/extract.md lists the fields that remain.
     #[command(after_help = EXTRACT_HELP)]
     Extract(ExtractArgs),
+    /// Show what the recorded requests would do on a newer version of Kubernetes.
+    ///
+    /// Compares the recorded server with each version of `--to`: the requests that move between etcd and the watch
+    /// cache, limits that become honored or ignored, requests that the server refuses, and removed APIs.
+    #[command(after_help = UPGRADE_HELP)]
+    Upgrade(UpgradeArgs),
     /// Show where the server serves a request from, and why.
     Classify(ClassifyArgs),
     /// List, explain and check the rules for findings.
@@ -122,6 +136,63 @@ pub(super) struct ExtractArgs {
     /// or is `-` for standard output.
     #[arg(short, long, value_name = "PATH", value_parser = output_path::json_lines, help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct UpgradeArgs {
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+    /// The version to upgrade to, with its patch level, such as 1.34.2. With several versions, the report shows each
+    /// step.
+    #[arg(long, required = true, value_name = "VERSION", value_delimiter = ',', help_heading = "Servers")]
+    pub(crate) to: Vec<String>,
+    /// The version of the recorded server. Default: the version that the log shows.
+    #[arg(long, value_name = "VERSION", help_heading = "Servers")]
+    pub(crate) from: Option<String>,
+    /// The version of etcd after the upgrade. Default: the version before.
+    #[arg(long, value_name = "VERSION", help_heading = "Servers")]
+    pub(crate) etcd_to: Option<String>,
+    /// The version of etcd before the upgrade. Default: the version that the log shows, else a version that supports
+    /// consistent reads from the cache.
+    #[arg(long, value_name = "VERSION", help_heading = "Servers")]
+    pub(crate) etcd_from: Option<String>,
+    /// Feature gates that differ from the defaults, on each version that has them, such as `WatchList=false`.
+    #[arg(long, value_name = "NAME=BOOL", value_delimiter = ',', help_heading = "Servers")]
+    pub(crate) feature_gate: Vec<String>,
+    /// Feature gates that differ from the defaults only after the upgrade.
+    #[arg(long, value_name = "NAME=BOOL", value_delimiter = ',', help_heading = "Servers")]
+    pub(crate) feature_gate_to: Vec<String>,
+    /// A resource without a watch cache, such as `configmaps` or `deployments.apps`.
+    #[arg(long, value_name = "RESOURCE", value_delimiter = ',', help_heading = "Servers")]
+    pub(crate) uncached: Vec<String>,
+    /// An API group that an aggregated API server serves.
+    #[arg(long, value_name = "GROUP", value_delimiter = ',', help_heading = "Servers")]
+    pub(crate) aggregated: Vec<String>,
+    /// The policy file, for the settings of the recorded server. Default: kubetoll.yaml in the working directory, if
+    /// it exists.
+    #[arg(long, value_name = "PATH", help_heading = "Servers")]
+    pub(crate) config: Option<PathBuf>,
+    /// The output format. Default: text, or the format of the file extension of `--output`.
+    #[arg(long, value_enum, help_heading = "Output")]
+    pub(crate) format: Option<UpgradeFormat>,
+    /// Write to a file instead of standard output. The file is written whole or not at all. PATH has a `/` or a `.`,
+    /// or is `-` for standard output.
+    #[arg(short, long, value_name = "PATH", value_parser = output_path::parse, help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+    /// The maximum number of rows in each table of clients.
+    #[arg(long, value_name = "N", default_value_t = TOP, value_parser = number::<usize>(0..=i64::MAX, "how many rows to print, such as 20"), help_heading = "Output")]
+    pub(crate) top: usize,
+    /// When to color the text. `NO_COLOR` is honored.
+    #[arg(long, value_enum, default_value_t = Color::Auto, help_heading = "Output")]
+    pub(crate) color: Color,
+}
+
+/// The output formats of `upgrade`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum UpgradeFormat {
+    Text,
+    Json,
+    Markdown,
 }
 
 #[derive(Debug, Args)]

@@ -16,7 +16,9 @@ use crate::report::EtcdLogInput;
 /// The files of etcd's log; empty without `--etcd-log`.
 pub(super) fn sources(args: &JudgeArgs, dedup: Dedup) -> anyhow::Result<Sources> {
     let is_stdin = |path: &Path| path.as_os_str() == "-";
-    if args.etcd_log.iter().any(|path| is_stdin(path)) && args.logs.all().iter().any(|path| is_stdin(path)) {
+    if args.etcd_log.iter().any(|path| is_stdin(path))
+        && args.read.logs.all().iter().any(|path| is_stdin(path))
+    {
         bail!("standard input ('-') is named for the audit log and for --etcd-log; name it once");
     }
     let mut sources = Sources::discover(&args.etcd_log).context("--etcd-log")?;
@@ -52,7 +54,7 @@ pub(super) fn read(
     if args.etcd_log.is_empty() {
         return Ok(EtcdLogResult { log: None, empty: Vec::new() });
     }
-    let progress = Progress::new(sources.bytes_on_disk, !args.no_progress);
+    let progress = Progress::new(sources.bytes_on_disk, !args.read.no_progress);
     let log = pipeline::etcd_log(&sources.list, settings, &progress.read)?;
     let holds_none = |source: u32| !log.lines.by_source.contains_key(&source);
     let empty = paths::without_content(&args.etcd_log, sources, holds_none)

@@ -1,4 +1,4 @@
-//! The flags that `scan` and `extract` share: what to read, and how to judge it.
+//! The flags that several commands share: what to read, and how to judge it.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -38,24 +38,11 @@ impl LogArgs {
     }
 }
 
-/// The inputs, and the settings for verdicts and findings.
+/// What to read, and how.
 #[derive(Debug, Args)]
-pub(super) struct JudgeArgs {
+pub(super) struct ReadArgs {
     #[command(flatten)]
     pub(crate) logs: LogArgs,
-    /// etcd's own log, to show slow requests: a file, a directory (searched), or `-`; plain, gzip or zstd. You can
-    /// repeat this flag.
-    #[arg(long, value_name = "PATH", help_heading = "Beside the audit logs")]
-    pub(crate) etcd_log: Vec<PathBuf>,
-    #[command(flatten)]
-    pub(crate) server: ServerArgs,
-    /// A file with the number of objects in the cluster, to compute costs. Either a dump of kube-apiserver's
-    /// /metrics, or CSV or YAML with `resource,objects,bytesPerObject` (see docs/cost.md). You can repeat this flag.
-    /// For each resource, later files override earlier files.
-    #[arg(long, value_name = "FILE", help_heading = "Cost")]
-    pub(crate) inventory: Vec<PathBuf>,
-    #[command(flatten)]
-    pub(crate) rules: RuleArgs,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
     /// Hide the progress bar.
@@ -70,10 +57,6 @@ pub(super) struct JudgeArgs {
     /// How to find duplicate events: `auto` uses bounded memory, and `exact` finds all duplicates.
     #[arg(long, value_enum, default_value_t = DedupArg::Auto, help_heading = "Reading")]
     pub(crate) dedup: DedupArg,
-    /// Do not look for patterns over time. This saves memory, but rules then find no polling, herds, repeated LISTs
-    /// of informers, paginated LISTs or duplicate watches.
-    #[arg(long, help_heading = "Reading")]
-    pub(crate) no_patterns: bool,
     /// The year of timestamps in the apiserver's own log, which show no year. Default: from the line's envelope, or
     /// from the time when the file was last modified.
     #[arg(long, value_name = "YEAR", value_parser = number::<i32>(1970..=9999, "a year, such as 2026"), help_heading = "Reading")]
@@ -82,6 +65,30 @@ pub(super) struct JudgeArgs {
     /// this size, plus 64 MiB for each thread, must fit into memory.
     #[arg(long, value_name = "MIB", value_parser = number::<u16>(1..=1024, "MiB, such as 64"), help_heading = "Reading")]
     pub(crate) max_line: Option<u16>,
+}
+
+/// The inputs, and the settings for verdicts and findings.
+#[derive(Debug, Args)]
+pub(super) struct JudgeArgs {
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+    /// etcd's own log, to show slow requests: a file, a directory (searched), or `-`; plain, gzip or zstd. You can
+    /// repeat this flag.
+    #[arg(long, value_name = "PATH", help_heading = "Beside the audit logs")]
+    pub(crate) etcd_log: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+    /// A file with the number of objects in the cluster, to compute costs. Either a dump of kube-apiserver's
+    /// /metrics, or CSV or YAML with `resource,objects,bytesPerObject` (see docs/cost.md). You can repeat this flag.
+    /// For each resource, later files override earlier files.
+    #[arg(long, value_name = "FILE", help_heading = "Cost")]
+    pub(crate) inventory: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) rules: RuleArgs,
+    /// Do not look for patterns over time. This saves memory, but rules then find no polling, herds, repeated LISTs
+    /// of informers, paginated LISTs or duplicate watches.
+    #[arg(long, help_heading = "Reading")]
+    pub(crate) no_patterns: bool,
 }
 
 /// The server configuration for the verdicts.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use rayon::ThreadPoolBuilder;
 
-use super::args::{FilterArgs, JudgeArgs};
+use super::args::{FilterArgs, ReadArgs};
 use super::progress::Progress;
 use super::{memory, paths, server};
 use crate::apiserver::{ConfiguredNames, Server};
@@ -27,7 +27,7 @@ const STACK: usize = 8 << 20;
 
 /// Runs `work` in the thread pool that reads logs and builds the report. `work` gets the number of threads.
 pub(super) fn in_pool<T: Send>(
-    args: &JudgeArgs,
+    args: &ReadArgs,
     work: impl FnOnce(usize) -> anyhow::Result<T> + Send,
 ) -> anyhow::Result<T> {
     let cores = all_cores();
@@ -42,20 +42,19 @@ fn all_cores() -> usize {
 }
 
 /// The settings for reading the logs.
-pub(super) fn settings(args: &JudgeArgs, threads: usize) -> anyhow::Result<Settings> {
+pub(super) fn settings(args: &ReadArgs, threads: usize) -> anyhow::Result<Settings> {
     Ok(Settings {
         threads,
         max_record: usize::from(args.max_line.unwrap_or(memory::MAX_LINE)) << 20,
         filter: filter(&args.filter)?,
         format: args.input_format.map(|format| format.0),
         dedup: args.dedup.into(),
-        patterns: !args.no_patterns,
         year: args.year,
-        by: None,
+        ..Settings::default()
     })
 }
 
-pub(super) fn sources(args: &JudgeArgs) -> anyhow::Result<Sources> {
+pub(super) fn sources(args: &ReadArgs) -> anyhow::Result<Sources> {
     let mut sources = Sources::discover(&args.logs.all())?;
     if Dedup::from(args.dedup) != Dedup::Off {
         sources.drop_duplicates();
@@ -117,7 +116,7 @@ fn etcd_version(server: &mut Server, mut stated: Vec<(EtcdVersion, String)>) -> 
 
 /// Reads the logs of a run.
 pub(super) struct LogReader<'a> {
-    pub(super) args: &'a JudgeArgs,
+    pub(super) args: &'a ReadArgs,
     pub(super) settings: Settings,
     pub(super) sources: Sources,
     pub(super) server: Server,

@@ -27,6 +27,7 @@ mod rules;
 mod say;
 mod scan;
 mod server;
+mod upgrade;
 
 use std::process::ExitCode;
 
@@ -60,6 +61,7 @@ pub fn main() -> ExitCode {
     let done = match cli.command {
         Command::Scan(args) => scan::run(args),
         Command::Extract(args) => extract::run(&args),
+        Command::Upgrade(args) => upgrade::run(&args),
         Command::Classify(args) => classify::run(&args),
         Command::Rules(command) => rules::run(&command),
         Command::Products(command) => products::run(&command),

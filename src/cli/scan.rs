@@ -28,7 +28,7 @@ use crate::rules::policy::FILE_NAME;
 
 pub(super) fn run(mut args: ScanArgs) -> anyhow::Result<u8> {
     name_output(&mut args)?;
-    log_reader::in_pool(&args.judge, |threads| scan(&args, threads))
+    log_reader::in_pool(&args.judge.read, |threads| scan(&args, threads))
 }
 
 /// Sets the format of `--output` from a `--format` without a path, or else from the file extension.
@@ -54,8 +54,8 @@ fn scan(args: &ScanArgs, threads: usize) -> anyhow::Result<u8> {
     let server = server::server(&server_args)?;
     let inventory = inventory::load(&judge.inventory)?;
     let count = RankedCount::from_args(args)?;
-    let settings = log_reader::settings(judge, threads)?;
-    let settings = Settings { patterns: settings.patterns && count.is_none(), by: args.by, ..settings };
+    let settings = log_reader::settings(&judge.read, threads)?;
+    let settings = Settings { patterns: !judge.no_patterns && count.is_none(), by: args.by, ..settings };
     let pages = match &count {
         Some(count) => vec![Format { format: OutputFormat::text(), path: count.to.clone() }],
         None => pages(&args.format, args.output.as_deref())?,
@@ -64,12 +64,12 @@ fn scan(args: &ScanArgs, threads: usize) -> anyhow::Result<u8> {
         bail!("--details is a part of the text; leave out --details, or add --format text");
     }
     check_paths(args)?;
-    let sources = log_reader::sources(judge)?;
+    let sources = log_reader::sources(&judge.read)?;
     let etcd_sources = etcd_log::sources(judge, settings.dedup)?;
     check_outputs(args, &pages, [&sources, &etcd_sources])?;
     let etcd = etcd_log::read(judge, &etcd_sources, &settings)?;
     let given_version = server_args.kube_version.is_some().then_some(server.version);
-    let mut reader = LogReader { args: judge, settings, sources, server };
+    let mut reader = LogReader { args: &judge.read, settings, sources, server };
     if let Some(count) = count {
         return print_count(&reader, &count, args);
     }
@@ -110,7 +110,7 @@ fn check_paths(args: &ScanArgs) -> anyhow::Result<()> {
     if !matches!(args.details, Some(Details::All)) {
         return Ok(());
     }
-    for path in args.judge.logs.all() {
+    for path in args.judge.read.logs.all() {
         let Some(text) = path.to_str().filter(|text| !text.is_empty()) else { continue };
         let is_list = text.split(',').all(|part| part.parse::<u32>().is_ok());
         if is_list && !path.exists() {

@@ -12,7 +12,11 @@ use crate::requests::contract::supported;
 /// The server configuration. The default version is the newest known version.
 pub(super) fn server(args: &ServerArgs) -> anyhow::Result<Server> {
     let version = match &args.kube_version {
-        Some(text) => supported(text.parse()?).context("--kube-version")?,
+        Some(text) => text
+            .parse()
+            .map_err(anyhow::Error::from)
+            .and_then(|version| Ok(supported(version)?))
+            .context("--kube-version")?,
         None => KubeVersion::NEWEST,
     };
     Ok(Server {

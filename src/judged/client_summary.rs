@@ -5,16 +5,14 @@ use std::sync::Arc;
 
 use compact_str::CompactString;
 
+use super::client_name::ClientName;
 use super::{ShapeKey, ShapeSummary};
 use crate::k8s::Library;
-use crate::k8s::identity::{self, service_account};
+use crate::k8s::identity::service_account;
 use crate::k8s::pod_name::is_cron_job_pod;
 use crate::ledger::{ClientKey, DistinctSet};
 use crate::patterns::Running;
 use crate::products::{self, Product, RecognizedBy};
-
-/// The name of the overflow row for clients.
-const OTHER_CLIENTS: &str = "(other clients)";
 
 /// Whether a client is a job. A job ends after its work, so a WATCH does not help it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -68,24 +66,13 @@ impl ClientSummary {
     /// The client's name in reports. A client without a user is named by product and address class.
     #[must_use]
     pub(crate) fn identity(&self) -> String {
-        match &self.key {
-            None => OTHER_CLIENTS.to_owned(),
-            Some(ClientKey { identity, address: Some(address), .. }) => {
-                format!("{identity} ({address} address)")
-            }
-            Some(key) => key.identity.to_string(),
-        }
+        ClientName::new(self.key.as_ref()).identity
     }
 
     /// Returns a client's short name, such as `namespace/name` for a ServiceAccount.
     #[must_use]
     pub(crate) fn short_name(&self) -> String {
-        let identity = self.identity();
-        let base = identity::short_name(self.kind(), &identity);
-        match self.impersonated_by() {
-            Some(real) => format!("{base} (by {real})"),
-            None => base.into_owned(),
-        }
+        ClientName::new(self.key.as_ref()).short()
     }
 
     #[must_use]

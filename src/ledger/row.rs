@@ -1,7 +1,7 @@
 //! The counts of one row. A row contains the requests of one client and product that have one row key.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use super::exemplar::Exemplars;
@@ -9,6 +9,7 @@ use super::merge::merge_fields;
 use super::open_long_running::OpenLongRunning;
 use super::timeline::Windows;
 use super::{Deprecated, Flows, Histogram, Items, Merge, Observed, Statuses, Targets, Timeline};
+use crate::apiserver::releases::BuiltInApi;
 use crate::k8s::Stage;
 use crate::requests::request_spec::MAX_UNKNOWN_KEYS;
 use crate::requests::{Request, RowKeyRef, StatusClass};
@@ -65,6 +66,9 @@ pub(crate) struct Rare {
     pub(crate) deprecated: Option<Box<Deprecated>>,
     /// Requests with status 403 that authorization had allowed. Admission rejected them.
     pub(crate) refused_by_admission: u64,
+    /// Requests for built-in APIs that a release removed, by index into `releases::BUILT_IN`: long-running requests
+    /// that began, and all requests that ended.
+    pub(crate) removed_apis: BTreeMap<u8, [u64; 2]>,
 }
 
 /// The hashes of a row's client, product and row key.
@@ -123,6 +127,7 @@ impl Row {
             Stage::ResponseStarted => {
                 if !request.begins_again {
                     self.open_long_running.get_or_insert_default().start(request);
+                    self.count_removed_api(request, 0);
                 }
                 is_new_target = Some(self.targets.record(request.target_hash(), 0));
             }
@@ -156,6 +161,13 @@ impl Row {
         let rare = self.rare_mut();
         rare.flows.get_or_insert_default().merge(flows);
         rare.items.merge(items);
+    }
+
+    /// `stage` is 0 for the start of a long-running request, and 1 for the end of a request.
+    fn count_removed_api(&mut self, request: &Request<'_>, stage: usize) {
+        if let Some(api) = request.spec.api.filter(|api| BuiltInApi::is_removed(*api)) {
+            self.rare_mut().removed_apis.entry(api).or_default()[stage] += 1;
+        }
     }
 
     fn count_received(&mut self, request: &Request<'_>) {
@@ -192,6 +204,7 @@ impl Row {
         if request.refused_by_admission {
             self.rare_mut().refused_by_admission += 1;
         }
+        self.count_removed_api(request, 1);
         self.targets.record(request.target_hash(), 1)
     }
 
@@ -304,7 +317,7 @@ impl Rare {
 
 impl Merge for Rare {
     fn merge(&mut self, other: Self) {
-        merge_fields!(self, other: observed, flows, items, deprecated, refused_by_admission);
+        merge_fields!(self, other: observed, flows, items, deprecated, refused_by_admission, removed_apis);
         other.unknown_keys.iter().for_each(|key| self.keep_key(key));
     }
 }

@@ -290,7 +290,7 @@ pub(crate) fn json(out: impl Write, value: &impl Serialize) -> serde_json::Resul
 ///
 /// # Panics
 /// Never: all map keys are strings.
-pub(super) fn pretty_json(value: &impl Serialize) -> String {
+pub(crate) fn pretty_json(value: &impl Serialize) -> String {
     let mut out = Vec::new();
     let written =
         value.serialize(&mut Serializer::with_formatter(&mut out, Safe::new(PrettyFormatter::new())));

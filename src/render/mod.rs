@@ -38,3 +38,4 @@ mod style;
 mod table;
 pub mod text;
 mod traces;
+pub(crate) mod upgrade;

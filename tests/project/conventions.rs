@@ -13,7 +13,7 @@ use super::modules::{Module, Modules};
 use super::prose::Prose;
 
 /// The rooms. Each may import only those above it.
-const ROOMS: [&str; 16] = [
+const ROOMS: [&str; 17] = [
     "files",
     "k8s",
     "apiserver",
@@ -25,6 +25,7 @@ const ROOMS: [&str; 16] = [
     "patterns",
     "cost",
     "judged",
+    "upgrade",
     "rules",
     "report",
     "render",

@@ -60,6 +60,13 @@ fn report_schema_is_up_to_date() {
 }
 
 #[test]
+fn upgrade_schema_is_up_to_date() {
+    let schema = schemars::schema_for!(kubetoll::upgrade::UpgradeReport);
+    let text = serde_json::to_string_pretty(&schema).expect("a schema") + "\n";
+    generated("docs/upgrade.schema.json", &text);
+}
+
+#[test]
 fn rule_and_policy_schemas_are_up_to_date() {
     for (name, schema) in [
         ("docs/rule.schema.json", schema::rule()),

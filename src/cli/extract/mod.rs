@@ -21,6 +21,7 @@ use crate::anonymize::{Anonymizer, Key};
 use crate::apiserver::Server;
 use crate::input::can_be_read_again;
 use crate::ledger::ServerTimeline;
+use crate::pipeline::Settings;
 use crate::render::export;
 use crate::render::plain::{counted, escaped};
 use crate::report::{self, CaseFilter, Context, Detail};
@@ -36,7 +37,7 @@ const SECRETS: &str = "note: this writes the secrets that the log holds, such as
 const MAX_WAITING: usize = 64 << 20;
 
 pub(super) fn run(args: &ExtractArgs) -> anyhow::Result<u8> {
-    log_reader::in_pool(&args.judge, |threads| extract(args, threads))
+    log_reader::in_pool(&args.judge.read, |threads| extract(args, threads))
 }
 
 fn extract(args: &ExtractArgs, threads: usize) -> anyhow::Result<u8> {
@@ -44,9 +45,10 @@ fn extract(args: &ExtractArgs, threads: usize) -> anyhow::Result<u8> {
     let judging = judging::load(&judge.rules, &[])?;
     let server_args = judging::server_args(&judge.server, &judging.policy);
     let server = server::server(&server_args)?;
-    let settings = log_reader::settings(judge, threads)?;
+    let settings = log_reader::settings(&judge.read, threads)?;
+    let settings = Settings { patterns: !judge.no_patterns, ..settings };
     let anonymizer = anonymizer(args, &server)?;
-    let sources = log_reader::sources(judge)?;
+    let sources = log_reader::sources(&judge.read)?;
     let etcd_sources = etcd_log::sources(judge, settings.dedup)?;
     check_output(args, &sources, &etcd_sources)?;
     let chooses = !args.case.is_empty() || !settings.filter.is_empty();
@@ -57,7 +59,7 @@ fn extract(args: &ExtractArgs, threads: usize) -> anyhow::Result<u8> {
             if args.case.is_empty() { "" } else { ", or leave out --case to write all events" }
         );
     }
-    let mut reader = LogReader { args: judge, settings, sources, server };
+    let mut reader = LogReader { args: &judge.read, settings, sources, server };
     let chosen = if args.case.is_empty() {
         None
     } else {

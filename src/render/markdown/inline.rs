@@ -23,7 +23,7 @@ pub(super) fn text(text: &str) -> String {
 }
 
 /// Escapes a text inside a line.
-pub(super) fn words(text: &str) -> String {
+pub(in crate::render) fn words(text: &str) -> String {
     let text = escaped(text);
     let words: Vec<String> = text.split(' ').map(word).collect();
     words.join(" ")
@@ -80,7 +80,7 @@ pub(super) fn code(text: &str) -> String {
 }
 
 /// Formats a code span for a table cell. There, `|` ends the cell even inside code.
-pub(super) fn code_in_cell(text: &str) -> String {
+pub(in crate::render) fn code_in_cell(text: &str) -> String {
     code(text).replace('|', "\\u{7c}")
 }
 
@@ -91,7 +91,7 @@ pub(super) fn code_in_html(text: &str) -> String {
 }
 
 /// Escapes a text for a table cell.
-pub(super) fn text_in_cell(text: &str) -> String {
+pub(in crate::render) fn text_in_cell(text: &str) -> String {
     words(text).replace('|', "\\u{7c}")
 }
 

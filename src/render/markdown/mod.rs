@@ -1,7 +1,7 @@
 //! The report as Markdown for a pull request comment, a job summary or an issue. The table of cases comes first;
 //! details are folded. The only HTML is for folding and for line breaks in cells.
 
-mod inline;
+pub(super) mod inline;
 mod rule;
 
 use self::inline::{code, code_block, code_in_cell, code_in_html, line, prose, text, text_in_cell, words};
