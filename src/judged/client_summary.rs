@@ -66,7 +66,6 @@ pub struct ClientSummary {
 
 impl ClientSummary {
     /// The client's name in reports. A client without a user is named by product and address class.
-    #[must_use]
     pub(crate) fn identity(&self) -> String {
         match &self.key {
             None => OTHER_CLIENTS.to_owned(),
@@ -78,7 +77,6 @@ impl ClientSummary {
     }
 
     /// Returns a client's short name, such as `namespace/name` for a ServiceAccount.
-    #[must_use]
     pub(crate) fn short_name(&self) -> String {
         let identity = self.identity();
         let base = identity::short_name(self.kind(), &identity);
@@ -88,31 +86,26 @@ impl ClientSummary {
         }
     }
 
-    #[must_use]
     pub(crate) fn kind(&self) -> &'static str {
         self.key.as_ref().map_or("user", |key| key.kind.as_str())
     }
 
     /// The authenticated user, if the requests impersonate another user.
-    #[must_use]
     pub(crate) fn impersonated_by(&self) -> Option<&str> {
         self.key.as_ref()?.impersonator.as_deref()
     }
 
     /// The client library of a product, if the product's user agents show it.
-    #[must_use]
     pub(crate) fn library(&self, product: &str) -> Library {
         self.agents.get(product).map_or(Library::Unknown, |agent| agent.library)
     }
 
     /// Whether a product of the client is a job.
-    #[must_use]
     pub(crate) fn job(&self, product: &str) -> Job {
         self.agents.get(product).map_or(Job::No, |agent| agent.job)
     }
 
     /// The known product, with the evidence that identifies it.
-    #[must_use]
     pub(crate) fn known_product(&self, product: &str) -> Option<(&'static Product, RecognizedBy)> {
         self.agents.get(product)?.known_product
     }
@@ -140,7 +133,6 @@ impl ClientSummary {
     }
 
     /// Namespace and name of the ServiceAccount, if the client is one.
-    #[must_use]
     pub(crate) fn service_account(&self) -> Option<(&str, &str)> {
         service_account(&self.key.as_ref()?.identity)
     }

@@ -183,17 +183,14 @@ impl JudgedClients {
         self.slow_reads = etcd::match_slow_reads(&mut self.clients, ranges);
     }
 
-    #[must_use]
     pub(crate) fn requests_of(&self, shape_summary: &ShapeSummary) -> u64 {
         shape_summary.rows.iter().map(|product_row| self.requests(&product_row.row)).sum()
     }
 
-    #[must_use]
     pub(crate) fn requests(&self, row: &Row) -> u64 {
         row.requests(self.received_only)
     }
 
-    #[must_use]
     pub(crate) fn load_of(&self, client: &ClientSummary) -> RequestLoad {
         let mut load = RequestLoad::default();
         for (key, shape_summary) in &client.shapes {

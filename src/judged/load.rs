@@ -53,7 +53,6 @@ impl RequestLoad {
 }
 
 impl Measure {
-    #[must_use]
     pub(crate) fn load(
         self,
         key: &ShapeKey,
@@ -81,7 +80,6 @@ impl Measure {
     /// The number of writes to etcd: creates, updates, patches and deletes of stored resources and of their
     /// subresources. Requests with a 4xx or 5xx status and dry runs (`dryRun=All`) do not count. A DELETECOLLECTION
     /// counts as one write, because the log does not show how many objects it deleted.
-    #[must_use]
     pub(crate) fn etcd_writes(self, key: &ShapeKey, shape_summary: &ShapeSummary, row: &Row) -> u64 {
         let is_dry_run = shape_summary.request_shape.as_ref().is_some_and(|shape| shape.options.dry_run);
         if key.served_from != ServedFrom::Write || is_dry_run {

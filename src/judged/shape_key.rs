@@ -57,7 +57,6 @@ impl ShapeKey {
     }
 
     /// The key of a request on a server. If `received_only`, the response is unknown.
-    #[must_use]
     pub(crate) fn from_request(
         server: &Server,
         shape: &RequestShape<CompactString>,
@@ -87,7 +86,6 @@ impl ShapeKey {
 
     /// Whether such requests read from etcd. If `served_from` is `depends`, whether most such requests read from
     /// etcd.
-    #[must_use]
     pub(crate) fn is_from_etcd(&self) -> bool {
         self.likely.unwrap_or(self.served_from) == ServedFrom::Etcd
     }
@@ -95,14 +93,12 @@ impl ShapeKey {
     /// Whether such requests count as reads from etcd. LISTs and GETs that read from etcd count, with any response
     /// status. A request that the server refuses before it calls etcd does not count. A WATCH never counts, even if
     /// it reads from etcd.
-    #[must_use]
     pub(crate) fn reads_etcd(&self) -> bool {
         self.is_from_etcd() && matches!(self.verb, Some(Verb::List | Verb::Get))
     }
 
     /// Whether such requests are worth showing. They read from etcd, or the server ignored their limit or a
     /// parameter.
-    #[must_use]
     pub(crate) fn is_costly(&self) -> bool {
         let etcd = self.served_from == ServedFrom::Etcd || self.likely == Some(ServedFrom::Etcd);
         let ignored = self.limit == LimitVerdict::Ignored && self.verb == Some(Verb::List);

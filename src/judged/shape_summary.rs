@@ -57,7 +57,6 @@ pub struct ProductRow {
 
 impl ShapeSummary {
     /// The largest number of objects in a response, if the request has a limit that the server honors.
-    #[must_use]
     pub(crate) fn page_limit(&self) -> Option<u64> {
         let shape = self.request_shape.as_ref().filter(|shape| shape.verb == Verb::List)?;
         page_limit(&shape.options, &self.verdict?)
@@ -72,13 +71,11 @@ impl ShapeSummary {
     }
 
     /// The number of RequestReceived events, and the number of ended requests.
-    #[must_use]
     pub(crate) fn received_and_ended(&self) -> (u64, u64) {
         let rows = self.rows.iter().map(|product_row| &product_row.row);
         rows.fold((0, 0), |(received, ended), row| (received + row.received, ended + row.ended))
     }
 
-    #[must_use]
     pub(crate) fn certainty(&self) -> Certainty {
         self.certainty.1
     }

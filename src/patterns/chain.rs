@@ -44,7 +44,6 @@ pub(crate) struct TargetRead {
 }
 
 /// Groups the entries of one target into reads. The entries must be in time order.
-#[must_use]
 pub(crate) fn reads(entries: &[HistoryEntry]) -> Vec<TargetRead> {
     let is_read =
         |entry: &&HistoryEntry| !matches!(entry.kind(), RequestKind::WatchBegan | RequestKind::WatchEnded);

@@ -57,7 +57,6 @@ pub(crate) enum RelistCause {
 /// - A watch ended just before, and no read came between the two watches.
 ///
 /// `watches_until` is the start of the last watch in the history, if the history omits later watches.
-#[must_use]
 pub(crate) fn roles(reads: &[TargetRead], watches: &[Watch], watches_until: Option<i64>) -> Vec<ReadRole> {
     let mut roles = vec![ReadRole::Standalone; reads.len()];
     // Ended watches that no later watch has continued yet, ordered by end.

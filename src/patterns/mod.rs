@@ -89,7 +89,6 @@ impl Patterns {
 
     /// Computes the patterns of the clients that `has_patterns` accepts; its argument is the hash of a client. `wanted`
     /// selects the LISTs whose times are kept. Its arguments are the receive time and the end time of a LIST.
-    #[must_use]
     pub(crate) fn with_lists(
         mut histories: HistoriesByKind,
         has_patterns: &dyn Fn(u64) -> bool,
@@ -135,13 +134,11 @@ impl Patterns {
     }
 
     /// Whether the instances of a client's product run forever or end.
-    #[must_use]
     pub(crate) fn running(&self, client: u64, product: u64) -> Running {
         self.running.get(&(client, product)).copied().unwrap_or_default()
     }
 
     /// The names of the client's instances that are nodes. Contains only instances with a history.
-    #[must_use]
     pub(crate) fn nodes(&self, client: u64) -> &[CompactString] {
         self.nodes.get(&client).map_or(&[], Vec::as_slice)
     }

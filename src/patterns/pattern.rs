@@ -100,7 +100,6 @@ pub(crate) struct Informers {
 
 impl Informers {
     /// All relists.
-    #[must_use]
     pub(crate) fn relists(&self) -> u64 {
         self.relists_expired + self.relists_refused + self.relists_ended
     }

@@ -40,7 +40,6 @@ impl Watch {
     }
 
     /// Whether the watch was served and ended within [`SHORT`].
-    #[must_use]
     pub(crate) fn is_short(&self) -> bool {
         self.response == ResponseClass::Served && self.end.is_some_and(|end| end - self.at < SHORT)
     }
@@ -50,7 +49,6 @@ impl Watch {
 ///
 /// A killed server writes no end. So kubetoll assumes that a watch without an end lasts until a later watch begins. A
 /// later watch within [`START`] does not count, because it belongs to the same start.
-#[must_use]
 pub(crate) fn watches(entries: &[HistoryEntry]) -> Vec<Watch> {
     let mut watches: Vec<Watch> = entries
         .iter()

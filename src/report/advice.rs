@@ -41,7 +41,6 @@ impl ClientRole {
 
 /// Returns what the client's author or the cluster's operator can do; `None` if nothing is wrong. The first sentence is
 /// the first step.
-#[must_use]
 pub(crate) fn advice(reason: Reason, verb: Verb, server: &Server, role: ClientRole) -> Option<String> {
     let for_a_job = || for_a_job(reason, verb, server).map(str::to_owned);
     match role {
@@ -217,7 +216,6 @@ fn for_any(reason: Reason, verb: Verb, server: &Server) -> Option<String> {
 }
 
 /// Names the parameters that the server ignores, and the parameters that the client probably meant.
-#[must_use]
 pub(crate) fn misspelled(ignored: &[String], meant: &[String]) -> Option<String> {
     if meant.is_empty() {
         return None;

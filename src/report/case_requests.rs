@@ -48,7 +48,6 @@ impl CaseRequests {
     }
 
     /// Whether the case has no requests, because it is about the log itself.
-    #[must_use]
     pub(crate) fn is_empty(&self) -> bool {
         self.shapes.is_empty()
     }
@@ -70,7 +69,6 @@ pub(crate) struct CaseCache(HashMap<RowHash, bool, FxBuildHasher>);
 
 impl CaseFilter {
     /// Creates a filter. `servers` has a server configuration for each value of `Request::version_index`.
-    #[must_use]
     pub(crate) fn new(cases: Vec<CaseRequests>, servers: Vec<Server>, received_only: bool) -> Self {
         let names = servers.first().map(ConfiguredNames::new).unwrap_or_default();
         Self { cases, servers, names, received_only }

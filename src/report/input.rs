@@ -127,7 +127,6 @@ pub(super) fn other_files(sources: &Sources, counts: &InputCounts) -> Vec<u32> {
 }
 
 /// Counts files without audit events by file type. Each type has an example.
-#[must_use]
 pub(crate) fn unknown_files(sources: &Sources, counts: &InputCounts) -> Vec<v1::UnknownFiles> {
     let read: HashSet<&Path> = sources
         .list

@@ -49,7 +49,6 @@ impl Ranked {
     /// Ranks the values of a property by their number of requests, and keeps the first `top`. The ledger must come
     /// from a run with `Settings::by`, which stores each value as a client. If `is_code`, the property is the status
     /// code. Then the ledger has one client, and the status codes of its rows are the values.
-    #[must_use]
     pub(crate) fn from_ledger(ledger: Ledger, by: &'static str, is_code: bool, top: usize) -> Self {
         let received_only = ledger.input.received_only();
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();

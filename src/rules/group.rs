@@ -62,7 +62,6 @@ pub struct ClientTotals<'a> {
     unfinished: Vec<HashMap<RequestKey<'a>, u64, FxBuildHasher>>,
 }
 
-#[must_use]
 pub(crate) fn is_write(verb: Verb) -> bool {
     matches!(verb, Verb::Create | Verb::Update | Verb::Patch | Verb::Delete | Verb::DeleteCollection)
 }
@@ -112,13 +111,11 @@ impl<'a> ClientTotals<'a> {
         totals
     }
 
-    #[must_use]
     pub(crate) fn companions(&self, client: usize, resource: &str) -> Companions {
         self.companions.get(&(client, resource)).copied().unwrap_or_default()
     }
 
     /// Returns the number of a client's requests for discovery and `OpenAPI` documents.
-    #[must_use]
     pub(crate) fn discovery_of(&self, client: usize) -> u64 {
         let of = |class: &str| -> u64 {
             let shapes = self.judged.clients[client].shapes.iter();
@@ -129,12 +126,10 @@ impl<'a> ClientTotals<'a> {
     }
 
     /// Returns the rows of updates and patches of a resource.
-    #[must_use]
     pub(crate) fn writers(&self, resource: &str) -> &[WriterRow<'a>] {
         self.writers.get(resource).map_or(&[], Vec::as_slice)
     }
 
-    #[must_use]
     pub(crate) fn requests_of(&self, client: usize) -> u64 {
         self.requests_by_client.get(client).copied().unwrap_or(0)
     }
@@ -186,7 +181,6 @@ impl<'a> RowGroup<'a> {
     }
 
     /// Creates a group of rows of several clients, each with the index of its client.
-    #[must_use]
     pub(crate) fn from_program(
         rows: &[(&'a RowFacts<'a>, usize)],
         program: &'a Program,
@@ -213,13 +207,11 @@ impl<'a> RowGroup<'a> {
 
     /// Returns the row with the most requests. For a program, returns a copy of this row. In the copy, the client has
     /// the merged data of all clients of the program.
-    #[must_use]
     pub(crate) fn representative(&self) -> &RowFacts<'a> {
         self.merged_lead.as_ref().unwrap_or(self.rows[0])
     }
 
     /// Returns the indices of the clients.
-    #[must_use]
     pub(crate) fn members(&self) -> &[usize] {
         self.program.as_ref().map_or(std::slice::from_ref(&self.client), |(_, members)| members)
     }
@@ -239,7 +231,6 @@ impl<'a> RowGroup<'a> {
     }
 
     /// Returns the peak rate and the active time; `None` without timestamps.
-    #[must_use]
     pub(crate) fn rate(&self) -> Option<Rate> {
         *self.rate.get_or_init(|| {
             let times = || self.rows.iter().map(|facts| facts.row.times(self.totals.judged.received_only));
@@ -257,7 +248,6 @@ impl<'a> RowGroup<'a> {
 
     /// Finds the resource whose GETs from etcd are most often in the same minutes as the requests of the group. Ignores
     /// a resource with more than [`MOST_READS_EACH`] GETs for each request of the group.
-    #[must_use]
     pub(crate) fn in_step(&self) -> InStep<'a> {
         *self.in_step.get_or_init(|| {
             let received_only = self.totals.judged.received_only;
@@ -286,7 +276,6 @@ impl<'a> RowGroup<'a> {
         })
     }
 
-    #[must_use]
     pub(crate) fn latency(&self) -> &Histogram {
         if let [only] = &self.rows[..] {
             return &only.row.latency;
@@ -301,7 +290,6 @@ impl<'a> RowGroup<'a> {
     }
 
     /// The objects or namespaces that the group's requests name.
-    #[must_use]
     pub(crate) fn targets(&self) -> &Targets {
         if let [only] = &self.rows[..] {
             return &only.row.targets;
@@ -316,7 +304,6 @@ impl<'a> RowGroup<'a> {
     }
 
     /// The patterns of the group's requests over time.
-    #[must_use]
     pub(crate) fn pattern(&self) -> &Pattern {
         let mut patterns = self.rows.iter().filter_map(|facts| facts.pattern);
         if let (Some(only), None) = (patterns.next(), patterns.next()) {
@@ -332,7 +319,6 @@ impl<'a> RowGroup<'a> {
     }
 
     /// When the first and the last event were received, in microseconds since 1970.
-    #[must_use]
     pub(crate) fn span(&self) -> Option<(i64, i64)> {
         let spans = || self.rows.iter().filter_map(|facts| facts.row.span);
         Some((spans().map(|span| span.0).min()?, spans().map(|span| span.1).max()?))
@@ -340,7 +326,6 @@ impl<'a> RowGroup<'a> {
 
     /// Counts the watches, LISTs and writes that the group's clients send for the resource of the leading row.
     /// Includes requests that the rule does not match.
-    #[must_use]
     pub(crate) fn companions(&self) -> Companions {
         let resource = self.leading().key.resource.as_deref().unwrap_or_default();
         self.members().iter().fold(Companions::default(), |all, client| {
@@ -354,13 +339,11 @@ impl<'a> RowGroup<'a> {
     }
 
     /// Slow reads in etcd's own log that match LISTs of the group.
-    #[must_use]
     pub(crate) fn slow_reads(&self) -> Option<SlowReads> {
         self.totals.judged.slow_reads.count(self.rows.iter().flat_map(|facts| facts.slow_reads))
     }
 
     /// The load of the requests on the apiserver and etcd.
-    #[must_use]
     pub(crate) fn load(&self) -> judged::RequestLoad {
         let measure = self.totals.judged.measure;
         self.rows.iter().fold(judged::RequestLoad::default(), |mut all, facts| {
@@ -370,7 +353,6 @@ impl<'a> RowGroup<'a> {
     }
 
     /// Returns the cost of the requests; zero without an inventory.
-    #[must_use]
     pub(crate) fn cost(&self) -> &Cost {
         self.cost.get_or_init(|| {
             self.rows.iter().filter_map(|facts| facts.cost).fold(Cost::default(), |mut all, cost| {
@@ -381,7 +363,6 @@ impl<'a> RowGroup<'a> {
     }
 
     /// Returns the cost of the requests and its basis.
-    #[must_use]
     pub(crate) fn known_cost(&self) -> CostBasis {
         CostBasis::new(self.rows.iter().map(|facts| ShapeCost {
             requests: facts.requests,
@@ -396,7 +377,6 @@ impl<'a> RowGroup<'a> {
     ///
     /// A RequestReceived event has no verdict. Thus kubetoll compares the numbers of both events for a request shape,
     /// over all its verdicts.
-    #[must_use]
     pub(crate) fn unfinished(&self) -> u64 {
         let unfinished = |client: &usize| &self.totals.unfinished[*client];
         if self.totals.judged.received_only || self.members().iter().all(|one| unfinished(one).is_empty()) {

@@ -101,7 +101,6 @@ fn mean(count: u64, over: u64) -> f64 {
 }
 
 impl<'a> InputFacts<'a> {
-    #[must_use]
     pub(crate) fn new(counts: &'a InputCounts, judged: &'a JudgedClients) -> Self {
         let (requests, without_uri, reads, lists, writes) = Default::default();
         let etcd_writes = EtcdWrites::new(judged);

@@ -109,7 +109,6 @@ impl NamespaceCount {
 impl Permission {
     /// Returns the permission that the requests of a group need. `None` unless the server returned 403 and the log
     /// shows the target.
-    #[must_use]
     pub(crate) fn from_group(group: &RowGroup<'_>) -> Option<Self> {
         let leading = group.leading();
         // Granting rights to `system:anonymous` grants them to everybody.
@@ -185,7 +184,6 @@ impl Permission {
     }
 
     /// Returns `Role` if each client needs the permission in one namespace only, else `ClusterRole`.
-    #[must_use]
     pub(crate) fn role(&self) -> &'static str {
         match &self.on {
             PermissionTarget::Resource { is_one_each: true, .. } => "Role",
@@ -194,7 +192,6 @@ impl Permission {
     }
 
     /// Returns the rule of a `Role` or a `ClusterRole` as YAML on one line.
-    #[must_use]
     pub(crate) fn rule(&self) -> String {
         let listed = |text: &str| format!("[{}]", serde_json::Value::from(text));
         let create = (self.create != CreateVerb::No).then_some("create");

@@ -141,7 +141,6 @@ pub struct Suppression {
 }
 
 impl Suppression {
-    #[must_use]
     pub(crate) fn covers(&self, rule: &Rule, facts: &RowFacts<'_>) -> bool {
         let client = |pattern: &Regex| matches_client(pattern, facts.client);
         !self.is_expired
@@ -150,7 +149,6 @@ impl Suppression {
             && self.shape_pattern.as_ref().is_none_or(|pattern| pattern.is_match(&facts.key.name()))
     }
 
-    #[must_use]
     pub(crate) fn covers_input(&self, rule: &Rule) -> bool {
         !self.is_expired && rule.is_selected_by(&self.rule) && self.client.is_none() && self.shape.is_none()
     }

@@ -39,7 +39,6 @@ impl ProgramName {
     /// Returns the program that a client with this user agent product runs. Returns `None` unless the client is a
     /// ServiceAccount or a person. Also returns `None` for a person whose product names only a library or a kind of
     /// program.
-    #[must_use]
     pub(crate) fn new(client: &ClientSummary, product: &str) -> Option<Self> {
         let library = client.library(product);
         let named = Some(product.to_owned()).filter(|product| !product.starts_with('('));
@@ -58,13 +57,11 @@ impl ProgramName {
     }
 
     /// Whether different programs can have this name. Then a sum over the clients is meaningless.
-    #[must_use]
     pub(crate) fn is_ambiguous(&self) -> bool {
         self.service_account.as_deref() == Some(DEFAULT)
     }
 
     /// Returns one word for the program: the name that all its ServiceAccounts share, else the product.
-    #[must_use]
     pub(crate) fn short<'a>(&'a self, members: impl Iterator<Item = &'a ClientSummary>) -> &'a str {
         let mut names = members.map(|client| client.service_account().map(|(_, name)| name));
         let first = names.next().flatten().filter(|first| *first != DEFAULT);
@@ -117,7 +114,6 @@ fn names_many_programs(product: &str, library: Library) -> bool {
 }
 
 /// Returns the singular noun for the clients of a program.
-#[must_use]
 pub(crate) fn noun<'a>(members: impl Iterator<Item = &'a ClientSummary>) -> &'static str {
     let mut namespaces: Vec<&str> = Vec::new();
     for client in members {
@@ -199,7 +195,6 @@ impl Programs {
 }
 
 /// Names the program for use in a sentence: `backup in 40 namespaces`.
-#[must_use]
 pub(crate) fn in_a_sentence<'a>(
     name: &'a ProgramName,
     members: impl Iterator<Item = &'a ClientSummary> + Clone,

@@ -94,7 +94,6 @@ impl Audience {
     }
 
     /// Returns the key in a rule's `fix`.
-    #[must_use]
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::NodeAgent => "node-agent",
@@ -106,7 +105,6 @@ impl Audience {
     }
 
     /// Returns the heading in a rule's page.
-    #[must_use]
     pub(crate) fn title(self) -> &'static str {
         match self {
             Self::NodeAgent => "agents that request the pods of their node",
@@ -195,7 +193,6 @@ pub struct Rule {
 }
 
 /// Whether a word selects a rule: its id, name, or family.
-#[must_use]
 pub(crate) fn word_selects(word: &str, id: &str, name: &str) -> bool {
     name == word || id == word || is_family(word) && id.starts_with(word)
 }
@@ -236,7 +233,6 @@ pub(crate) const ID: &str = "^[A-Z]{2,8}[0-9]{3}$";
 pub(crate) const NAME: &str = "^[a-z]([a-z0-9-]{0,62}[a-z0-9])?$";
 
 /// Whether a word is the start of an id: capitals and at most two digits.
-#[must_use]
 pub(crate) fn is_family(word: &str) -> bool {
     let letters = word.bytes().take_while(u8::is_ascii_uppercase).count();
     let digits = &word[letters..];

@@ -175,7 +175,6 @@ impl Reader<'_> {
 }
 
 /// Reads a rule and returns its valid parts. Errors are added to the reader.
-#[must_use]
 pub(crate) fn read(node: YamlNode, reader: &mut Reader<'_>) -> RuleFile {
     let mut rule = RuleFile::default();
     let at = node.at;

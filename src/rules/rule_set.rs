@@ -11,7 +11,6 @@ use super::rule_checker::{parse_embedded_rule, parse_rule};
 const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/rules.in"));
 
 /// Whether an embedded rule has this name. docs/rules has a page for each embedded rule.
-#[must_use]
 pub(crate) fn is_embedded(name: &str) -> bool {
     EMBEDDED.iter().any(|(file, _)| file.strip_suffix(".yaml") == Some(name))
 }
@@ -97,7 +96,6 @@ impl RuleSet {
     }
 
     /// Finds a rule by its id or name.
-    #[must_use]
     pub(crate) fn find(&self, word: &str) -> Option<&Rule> {
         self.rules.iter().find(|rule| rule.id == word || rule.name == word)
     }

@@ -42,7 +42,6 @@ pub(crate) struct ClientSource {
 
 impl ClientSource {
     /// Whether the entry matches a client.
-    #[must_use]
     pub(crate) fn is_of(&self, client: &ClientSummary) -> bool {
         matches_client(&self.pattern, client)
     }

@@ -108,13 +108,11 @@ impl TextTemplate {
         Self { source: source.trim_end().to_owned(), compiled: OnceLock::new() }
     }
 
-    #[must_use]
     pub(crate) fn source(&self) -> &str {
         &self.source
     }
 
     /// Whether the text has no placeholders.
-    #[must_use]
     pub(crate) fn is_plain(&self) -> bool {
         !self.source.contains('{')
     }
@@ -136,7 +134,6 @@ impl TextTemplate {
     ///
     /// # Panics
     /// Never: the text was checked.
-    #[must_use]
     pub(crate) fn names(&self, name: &str) -> bool {
         self.compiled().names.contains(name)
     }

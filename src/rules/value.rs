@@ -23,7 +23,6 @@ named! {
 
 impl Kind {
     /// Returns the value of this type that is zero, false or empty.
-    #[must_use]
     pub(crate) fn unset(self) -> VariableValue<'static> {
         match self {
             Self::Bool => VariableValue::Bool(false),
@@ -52,7 +51,6 @@ pub enum VariableValue<'a> {
 
 impl VariableValue<'_> {
     /// Whether the value is not zero, false or empty.
-    #[must_use]
     pub(crate) fn is_set(&self) -> bool {
         match self {
             Self::Bool(value) => *value,
@@ -64,7 +62,6 @@ impl VariableValue<'_> {
     }
 
     /// Converts the value for CEL.
-    #[must_use]
     pub(crate) fn to_cel(&self) -> cel::Value {
         let text = |text: &str| cel::Value::String(Arc::new(text.to_owned()));
         match self {
@@ -84,7 +81,6 @@ impl VariableValue<'_> {
     }
 
     /// Converts the value for templates.
-    #[must_use]
     pub(crate) fn to_template(&self) -> minijinja::Value {
         self.converted()
     }

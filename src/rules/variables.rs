@@ -28,7 +28,6 @@ named! {
 
 impl Root {
     /// The description of the root in the rule reference.
-    #[must_use]
     pub(crate) fn doc(self) -> &'static str {
         match self {
             Self::Client => "The client: its identity, and the product of its user agent.",
@@ -84,7 +83,6 @@ pub(crate) struct VariableScope<'a> {
 }
 
 impl VariableScope<'_> {
-    #[must_use]
     pub(crate) fn find(&self, root: Root, name: &str) -> Option<(VariableRef, Kind)> {
         let (index, kind) = if root == Root::Threshold {
             let index = self.thresholds.iter().position(|(own, _)| own == name)?;
@@ -98,7 +96,6 @@ impl VariableScope<'_> {
     }
 
     /// The names of all variables of a root.
-    #[must_use]
     pub(crate) fn words(&self, root: Root) -> Vec<&str> {
         match root {
             Root::Threshold => self.thresholds.iter().map(|(name, _)| name.as_str()).collect(),
@@ -108,7 +105,6 @@ impl VariableScope<'_> {
 }
 
 /// Returns the CEL type of a threshold. Whole numbers are `int`, because CEL cannot mix int and double in arithmetic.
-#[must_use]
 pub(crate) fn threshold_kind(value: f64) -> Kind {
     if value.fract() == 0.0 { Kind::Int } else { Kind::Double }
 }

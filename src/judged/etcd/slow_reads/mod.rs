@@ -142,7 +142,6 @@ fn smaller_usual(size: u16) -> u64 {
 
 /// Finds the clients and the rows whose LISTs match each slow read of a collection. The result does not depend on the order
 /// of the reads or of the LISTs.
-#[must_use]
 pub(crate) fn match_to_lists<'a, 'r>(
     ranges: impl Iterator<Item = &'r SlowRange>,
     lists: impl Iterator<Item = RunningList<'a>>,
@@ -235,7 +234,6 @@ impl<'a> ResourceReads<'a> {
 
 impl MatchedSlowReads {
     /// Counts each slow read once, even if `reads` has it several times. Returns `None` if there are none.
-    #[must_use]
     pub(crate) fn count<'r>(&self, reads: impl IntoIterator<Item = &'r SlowRead>) -> Option<SlowReads> {
         let mut all: BTreeMap<usize, (Nearness, bool)> = BTreeMap::new();
         for read in reads {
