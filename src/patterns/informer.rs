@@ -147,9 +147,9 @@ pub(super) fn add(
         match role {
             ReadRole::Standalone | ReadRole::Unknown => {}
             ReadRole::InformerStart => own.starts += 1,
-            ReadRole::Relist(RelistCause::Expired) => own.relists_expired += 1,
-            ReadRole::Relist(RelistCause::Refused) => own.relists_refused += 1,
-            ReadRole::Relist(RelistCause::Ended) => own.relists_ended += 1,
+            ReadRole::Relist(RelistCause::Expired) => own.relists.expired += 1,
+            ReadRole::Relist(RelistCause::Refused) => own.relists.refused += 1,
+            ReadRole::Relist(RelistCause::Ended) => own.relists.ended += 1,
         }
         if let ReadRole::Relist(cause) = role {
             relists += 1;
@@ -164,7 +164,7 @@ pub(super) fn add(
         rows.pattern(last.shape).informers.merge(Informers { most_in_an_hour: most, ..Informers::default() });
     }
     for second in seconds_of_starts(reads, roles) {
-        rows.pattern(second.shape).informers.twice += 1;
+        rows.pattern(second.shape).informers.starts_twice += 1;
     }
     for watch in
         watches.iter().filter(|watch| watch.sends_initial_events && watch.response == ResponseClass::Invalid)

@@ -21,6 +21,8 @@ use hashbrown::hash_map::Entry;
 use rayon::prelude::*;
 use rustc_hash::FxBuildHasher;
 
+#[cfg(test)]
+use pattern::Relists;
 pub(crate) use pattern::{Chains, Herd, Herds, Informers, ListCost, Pattern, Poller, Polling, Watching};
 pub(crate) use running::Running;
 

@@ -81,7 +81,7 @@ pub(super) fn add(
     let Some(first) = watches.first() else { return };
     for watch in watches {
         rows.pattern(watch.shape).watching.merge(Watching {
-            watches: 1,
+            count: 1,
             ended: u64::from(watch.end.is_some()),
             short: u64::from(watch.is_short()),
             ..Watching::default()
@@ -96,10 +96,10 @@ pub(super) fn add(
         });
     }
     if instance.is_one_process() {
-        let (beside, most) = beside(watches, log_end);
+        let (doubled, most) = beside(watches, log_end);
         if most > 1 {
             rows.pattern(first.shape).watching.merge(Watching {
-                beside,
+                doubled,
                 most_at_once: most,
                 doubled_instances: 1,
                 ..Watching::default()

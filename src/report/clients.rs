@@ -9,9 +9,7 @@ use super::context::Context;
 use super::load::{Loads, TieBreakers, rank};
 use super::minutes::ResourceTimelines;
 use super::server_log::{flows, items};
-use super::sums::{
-    RequestsOverTime, Sums, distinct, latency, observed, statuses, sum_observed, sum_statuses,
-};
+use super::sums::{RequestsOverTime, Sums, distinct, latency, statuses, sum_statuses};
 use super::text_cache::TextCache;
 use super::{advice, cost, patterns, v1};
 use crate::apiserver::{LimitVerdict, ServedFrom};
@@ -105,7 +103,7 @@ impl ClientConverter<'_> {
         minutes: &mut ResourceTimelines,
         jobs: &BTreeMap<String, Job>,
     ) -> Option<v1::Shape> {
-        let (observed, certainty) = (observed(summary.agreement), summary.certainty());
+        let (observed, certainty) = (summary.agreement, summary.certainty());
         let summed = self.summed(key, &mut summary);
         let ShapeSums { requests, open, row, times, products, pattern, costs, load } = summed;
         sums.unfinished += row.received.saturating_sub(requests);
@@ -120,7 +118,7 @@ impl ClientConverter<'_> {
         sums.by_verb.add(verb, requests);
         sums.by_served_from.add(key.served_from.as_str(), requests);
         counts.statuses = sum_statuses(counts.statuses, statuses);
-        counts.observed = sum_observed(counts.observed, observed);
+        counts.observed.merge(observed);
         if key.limit == LimitVerdict::Ignored && key.verb == Some(Verb::List) {
             counts.limit_ignored += requests;
         }

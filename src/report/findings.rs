@@ -108,8 +108,8 @@ impl Findings<'_> {
         v1::Finding {
             verify: verify(summary, &finding, first.as_ref()),
             who: summary.map(|summary| who(summary, &finding, &texts.rule.name)),
-            path: finding.verdict.as_ref().map(path),
             fingerprint: fingerprint(summary, &finding),
+            path: finding.verdict,
             rule: texts.rule.clone(),
             severity: finding.severity.as_str(),
             client: summary.map(ClientSummary::identity),
@@ -260,20 +260,6 @@ fn permission(missing: &Permission) -> v1::Permission {
 fn named(set: &DistinctSet) -> v1::Named {
     let (count, more) = set.count();
     v1::Named { count, more, examples: set.examples().map(str::to_owned).collect() }
-}
-
-fn path(path: &rules::FindingVerdict) -> v1::Path {
-    v1::Path {
-        served_from: path.served_from,
-        likely: path.likely,
-        limit: path.limit,
-        reason: path.reason,
-        explanation: path.explanation,
-        certainty: path.certainty,
-        kube_version: path.kube_version.clone(),
-        agree: path.observed.0,
-        contradict: path.observed.1,
-    }
 }
 
 fn fingerprint(summary: Option<&ClientSummary>, finding: &rules::Finding) -> String {

@@ -12,7 +12,6 @@ const NO_CODE: &str = "(no code)";
 
 /// The values of a property, with the number of requests of each.
 #[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub(crate) struct Ranked {
     /// The property, as named by `--by`.
     pub(crate) by: &'static str,
@@ -34,7 +33,6 @@ pub(crate) struct RankedRow {
 
 /// The sum over the values without a row.
 #[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub(crate) struct RankedOthers {
     /// The number of values without a row.
     pub(crate) values: u64,

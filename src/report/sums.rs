@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::cost::Costs;
 use super::v1;
-use crate::judged::{Agreement, RequestLoad};
+use crate::judged::RequestLoad;
 use crate::ledger::timeline::Rate;
 use crate::ledger::{self, DistinctSet, Histogram, Merge, Row, Timeline};
 
@@ -101,7 +101,7 @@ impl Sums {
         own.limit_ignored += new.limit_ignored;
         own.etcd_writes += new.etcd_writes;
         own.statuses = sum_statuses(own.statuses, new.statuses);
-        own.observed = sum_observed(own.observed, new.observed);
+        own.observed.merge(new.observed);
         self.latency.merge_from(&other.latency);
         self.times.add(&other.times);
         self.add_span(other.span);
@@ -178,20 +178,6 @@ pub(super) fn sum_statuses(a: v1::Statuses, b: v1::Statuses) -> v1::Statuses {
         gone: a.gone + b.gone,
         too_many_requests: a.too_many_requests + b.too_many_requests,
     }
-}
-
-pub(super) fn sum_observed(a: v1::Observed, b: v1::Observed) -> v1::Observed {
-    v1::Observed {
-        measured: a.measured + b.measured,
-        agree: a.agree + b.agree,
-        contradict: a.contradict + b.contradict,
-        etcd_micros: a.etcd_micros.saturating_add(b.etcd_micros),
-    }
-}
-
-pub(super) fn observed(agreement: Agreement) -> v1::Observed {
-    let Agreement { measured, agree, contradict, etcd_micros } = agreement;
-    v1::Observed { measured, agree, contradict, etcd_micros }
 }
 
 pub(super) fn distinct(set: &DistinctSet) -> v1::Distinct {

@@ -1,5 +1,8 @@
 //! Findings: the result of a rule for a group of rows.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::group::RowGroup;
 use super::permission::Permission;
 use super::programs::{self, ProgramName};
@@ -95,17 +98,29 @@ impl OnProgram {
     }
 }
 
-/// Where the requests were served from, and the reason for this verdict.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The verdict on a request shape.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Path")]
 pub(crate) struct FindingVerdict {
+    #[serde(skip)]
     pub(crate) verb: &'static str,
+    /// As in `shapes[]`.
     pub(crate) served_from: &'static str,
+    /// As in `shapes[]`.
     pub(crate) likely: Option<&'static str>,
+    /// As in `shapes[]`.
     pub(crate) limit: &'static str,
+    /// As in `shapes[]`.
     pub(crate) reason: &'static str,
+    /// As in `shapes[]`.
     pub(crate) explanation: &'static str,
+    /// As in `shapes[]`.
     pub(crate) certainty: &'static str,
+    /// The Kubernetes version for which the verdict was computed.
     pub(crate) kube_version: String,
-    /// The number of slow requests whose latency annotations agree with the verdict, and the number that contradict it.
-    pub(crate) observed: (u64, u64),
+    /// Slow requests whose measurement by the server agrees with the verdict.
+    pub(crate) agree: u64,
+    /// Slow requests whose measurement by the server contradicts the verdict.
+    pub(crate) contradict: u64,
 }

@@ -328,9 +328,8 @@ fn verdict(leading: &RowFacts<'_>, group: &RowGroup<'_>) -> FindingVerdict {
         explanation: leading.shape_summary.verdict.map_or("", |verdict| verdict.reason.sentence()),
         certainty: leading.shape_summary.certainty().as_str(),
         kube_version: key.kube_version.to_string(),
-        observed: group.rows.iter().fold((0, 0), |(agree, contradict), facts| {
-            (agree + facts.agreement.agree, contradict + facts.agreement.contradict)
-        }),
+        agree: group.rows.iter().map(|facts| facts.agreement.agree).sum(),
+        contradict: group.rows.iter().map(|facts| facts.agreement.contradict).sum(),
     }
 }
 

@@ -70,11 +70,11 @@ pub(super) const COUNTS: &[Variable<GroupGetter>] = variables! { |group|
     relists: Int = group.pattern().informers.relists();
     /// Part of `relists`: those after a WATCH that got status 410 or ended within a second. Status 410 shows that the
     /// revision was too old. An end within a second makes that probable.
-    relistsExpired: Int = group.pattern().informers.relists_expired;
+    relistsExpired: Int = group.pattern().informers.relists.expired;
     /// Part of `relists`: those after a WATCH that was refused with another status.
-    relistsRefused: Int = group.pattern().informers.relists_refused;
+    relistsRefused: Int = group.pattern().informers.relists.refused;
     /// Part of `relists`: those after a WATCH that had lasted for a second or more.
-    relistsEnded: Int = group.pattern().informers.relists_ended;
+    relistsEnded: Int = group.pattern().informers.relists.ended;
     /// The most relists of one informer.
     mostRelists: Int = group.pattern().informers.most_relists;
     /// The most relists of one informer within 60 minutes after its WATCH had expired or been refused. Instances that
@@ -82,7 +82,7 @@ pub(super) const COUNTS: &[Variable<GroupGetter>] = variables! { |group|
     mostRelistsInAnHour: Int = group.pattern().informers.most_in_an_hour;
     /// Starts with exactly two LISTs of the same collection within ten seconds by one instance, and a WATCH after them.
     /// A LIST counts only if it was served in one page.
-    startsTwice: Int = group.pattern().informers.twice;
+    startsTwice: Int = group.pattern().informers.starts_twice;
     /// Served LISTs and GETs without a WATCH of the same collection or object within 30 s.
     alone: Int = group.pattern().polling.alone;
     /// Part of `alone`: those that one instance sent three times or more for one collection or object.
@@ -114,13 +114,13 @@ pub(super) const COUNTS: &[Variable<GroupGetter>] = variables! { |group|
     /// Pages of the LISTs in `chains`.
     chainPages: Int = group.pattern().chains.pages;
     /// Pages of the longest LIST in `chains`.
-    longestChain: Int = group.pattern().chains.longest;
+    longestChain: Int = group.pattern().chains.longest_pages;
     /// Part of `chains`: those with a page that got status 410, because its revision had expired.
     chainsExpired: Int = group.pattern().chains.expired;
     /// Part of `chains`: those that started again within a minute after a 410.
     chainsRestarted: Int = group.pattern().chains.restarted;
     /// Pages that were read at the newest revision, because the first page's revision had expired.
-    inconsistentPages: Int = group.pattern().chains.inconsistent;
+    inconsistentPages: Int = group.pattern().chains.inconsistent_pages;
     /// WATCHes that ended.
     endedWatches: Int = group.pattern().watching.ended;
     /// WATCHes that were served and ended within 65 s. Many are cut after a minute.
@@ -131,7 +131,7 @@ pub(super) const COUNTS: &[Variable<GroupGetter>] = variables! { |group|
     mostShortInAnHour: Int = group.pattern().watching.most_short_in_an_hour;
     /// WATCHes that ran for 30 s or more in parallel with another WATCH of the same pod or node. Both have the same
     /// collection and selectors.
-    doubledWatches: Int = group.pattern().watching.beside;
+    doubledWatches: Int = group.pattern().watching.doubled;
     /// The most WATCHes of `doubledWatches` that ran in parallel; 0 if there were none.
     mostAtOnce: Int = group.pattern().watching.most_at_once;
     /// Pods or nodes that had WATCHes of `doubledWatches` in parallel.

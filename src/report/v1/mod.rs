@@ -22,6 +22,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
+use crate::judged::Agreement;
 use crate::ledger::histogram::Buckets;
 
 pub use case::{Case, Member, Members, Source};
@@ -39,7 +40,7 @@ pub use input::{
 pub use load::{Load, is_estimate};
 pub use pattern::Pattern;
 pub(crate) use pattern::{
-    AllFollowed, Chains, Followed, Herd, Herds, Informers, Instance, Poller, Polling, Relists, Watches,
+    AllFollowed, Chains, Followed, Herd, Herds, Informers, Instance, Poller, Polling, Watches,
 };
 pub use server_log::{Items, PriorityAndFairness, TraceGroup};
 pub use shared::{Shared, Timestamp};
@@ -135,7 +136,6 @@ pub(crate) struct Server {
 
 /// A fact that shows etcd's version.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub(crate) struct EtcdEvidence {
     pub(crate) fact: String,
     pub(crate) source: String,
@@ -184,7 +184,7 @@ pub struct Counts {
     /// Requests by HTTP status.
     pub statuses: Statuses,
     /// Compares the server's own measurements of slow requests with the verdicts.
-    pub(crate) observed: Observed,
+    pub(crate) observed: Agreement,
 }
 
 /// Sums over all clients.
@@ -230,21 +230,6 @@ pub struct Statuses {
     pub(crate) gone: u64,
     #[serde(rename = "429")]
     pub(crate) too_many_requests: u64,
-}
-
-/// Compares the server's own measurements of slow requests (`apiserver.latency.k8s.io/*`) with the verdicts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Observed {
-    /// Requests that the server measured: those longer than 500 ms.
-    pub(crate) measured: u64,
-    /// Reads whose measurement agrees with the verdict.
-    pub(crate) agree: u64,
-    /// Reads whose measurement contradicts the verdict. Also requests that the server served, although the verdict
-    /// says that it refuses them.
-    pub(crate) contradict: u64,
-    /// The time that these slow requests spent in calls to etcd.
-    pub(crate) etcd_micros: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -347,7 +332,6 @@ pub(crate) struct ServiceAccount {
 
 /// A product in user agents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct UserAgent {
     /// The name without the version; `(other products)` sums up the products beyond the limit.
     pub(crate) product: String,
@@ -358,7 +342,6 @@ pub struct UserAgent {
 
 /// A number of distinct values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub(crate) struct Distinct {
     pub(crate) count: u64,
     /// There are more values than `count`.
@@ -425,7 +408,7 @@ pub struct Shape {
     /// Requests by HTTP status.
     pub statuses: Statuses,
     /// Compares the server's own measurements of slow requests with the verdict.
-    pub(crate) observed: Observed,
+    pub(crate) observed: Agreement,
     /// How API Priority and Fairness classified and weighted the requests, if the log shows it.
     pub(crate) priority_and_fairness: Vec<PriorityAndFairness>,
     /// The number of objects in the responses, if traces of slow requests show it.
