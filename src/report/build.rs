@@ -20,8 +20,8 @@ use crate::judged::{ClientSummary, JudgedClients};
 use crate::ledger::{Clients, Exemplar, HistoriesByKind, Ledger};
 use crate::patterns::Patterns;
 use crate::requests::stable_hash;
+use crate::rules::HitRef;
 use crate::rules::group::RowGroup;
-use crate::rules::hits::HitRef;
 use crate::rules::{Hits, Rule, RuleInput, Severity};
 
 #[must_use]

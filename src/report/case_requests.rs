@@ -11,8 +11,8 @@ use crate::apiserver::{ConfiguredNames, RequestShape, Server};
 use crate::judged::ShapeKey;
 use crate::ledger::RowHash;
 use crate::requests::{Request, stable_hash};
+use crate::rules::HitRef;
 use crate::rules::facts::RowFacts;
-use crate::rules::hits::HitRef;
 
 /// The maximum number of cached rows. A full cache is cleared.
 const MAX_CACHED: usize = 1 << 16;

@@ -23,6 +23,12 @@ pub(crate) fn scaled(number: u64, units: &[&str], base: u64, space: &str, exact:
     format!("{value:.decimals$}{space}{}", units[unit])
 }
 
+/// Divides two numbers, and rounds the result to one decimal; 0 if the divisor is 0.
+#[allow(clippy::cast_precision_loss, reason = "rates are for people, and counts are far below 2^52")]
+pub(super) fn tenths(count: u64, over: u64) -> f64 {
+    if over == 0 { 0.0 } else { (count as f64 * 10.0 / over as f64).round() / 10.0 }
+}
+
 /// Formats a number of repetitions: `once`, `twice`, `1,234 times`.
 pub(crate) fn times(number: u64) -> String {
     match number {

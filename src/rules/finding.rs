@@ -7,7 +7,7 @@ use super::group::RowGroup;
 use super::permission::Permission;
 use super::programs::{self, ProgramName};
 use super::rivals::Rival;
-use super::rule::Severity;
+use super::rule::{Rule, Severity};
 use super::value::VariableValue;
 use crate::cost::CostBasis;
 use crate::judged::RequestLoad;
@@ -15,6 +15,15 @@ use crate::judged::etcd::SlowReads;
 use crate::ledger::{DistinctSet, Exemplar};
 use crate::patterns::Pattern;
 use crate::products::{Product, RecognizedBy};
+
+/// A finding whose texts are not rendered yet.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HitRef<'h, 'r> {
+    pub(crate) rule: &'h Rule,
+    pub(crate) severity: Severity,
+    /// `None` for a finding on the input.
+    pub(crate) group: Option<&'h RowGroup<'r>>,
+}
 
 /// A group of rows for which one of a rule's `levels` holds.
 #[derive(Debug, Clone, Default)]

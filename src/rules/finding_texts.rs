@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use minijinja::Value;
 
+use super::condition::Condition;
 use super::facts::{CLIENT, REQUEST, RowFacts, RowGetter, SERVER};
 use super::finding::{Finding, FindingVerdict, OnProgram};
 use super::group::{GroupGetter, RowGroup};
@@ -17,7 +18,7 @@ use super::rule::{Audience, AudienceFix, Audiences, Rule, Severity};
 use super::stats::{OF_FAILURES, STATS, peak_mean_minutes};
 use super::text_template::{NamedValues, TemplateObject, TextTemplate};
 use super::value::{Variable, VariableValue};
-use super::variables::{Root, threshold_value};
+use super::variables::{Root, VariableRef};
 use crate::judged::Job;
 use crate::ledger::{Exemplar, Exemplars, Merge};
 use crate::products::{Product, RecognizedBy};
@@ -35,14 +36,6 @@ static BY_NAME: LazyLock<Vec<Variable<GroupGetter>>> = LazyLock::new(|| {
     names.sort_unstable_by_key(|name| name.name);
     names
 });
-
-/// For each of [`STATS`]: whether it is about failed requests.
-static ARE_OF_FAILURES: LazyLock<Vec<bool>> =
-    LazyLock::new(|| STATS.iter().map(|name| OF_FAILURES.contains(&name.name)).collect());
-
-/// The index of `stats.deprecated` in [`STATS`].
-static DEPRECATED: LazyLock<Option<usize>> =
-    LazyLock::new(|| STATS.iter().position(|name| name.name == "deprecated"));
 
 /// Escapes text that a client chose, for use in Markdown. The text must not end its code span or its line. Control
 /// characters get the same escapes as in other formats, so a name looks the same everywhere.
@@ -77,9 +70,15 @@ fn template_object(root: Root, facts: &Arc<NamedValues>, escape: fn(&str) -> Str
 }
 
 fn thresholds(rule: &Rule) -> Value {
-    Value::from_pairs(
-        rule.thresholds.iter().map(|(name, value)| (name.as_str(), threshold_value(*value).to_template())),
-    )
+    Value::from_pairs(rule.threshold_values().map(|(name, value)| (name, value.to_template())))
+}
+
+/// Returns a rendered text. If it failed, adds its error to `failures` and returns `instead`.
+fn or_instead(filled: Result<String, String>, instead: &str, failures: &mut Vec<String>) -> String {
+    filled.unwrap_or_else(|failure| {
+        failures.push(failure);
+        instead.to_owned()
+    })
 }
 
 /// Renders a finding on a client or a program. Returns the finding, and the errors of texts that fail on a value. If
@@ -146,12 +145,7 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &RowGroup<'_>) ->
     let key = key(rule, leading, resource.as_ref(), product.as_ref());
     let user_agents = user_agents(group);
     let mut failures = Vec::new();
-    let mut or = |filled: Result<String, String>, instead: &str| {
-        filled.unwrap_or_else(|failure| {
-            failures.push(failure);
-            instead.to_owned()
-        })
-    };
+    let mut or = |filled, instead: &str| or_instead(filled, instead, &mut failures);
     let message = one_line(&or(fill_by(&rule.message, str::to_owned), &rule.summary));
     let message = with_peak_mean(rule, group, message);
     let known_product = client.known_product(leading.product);
@@ -238,12 +232,7 @@ pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts<'_>) 
     let fill = |text: &TextTemplate| text.render(&values).map_err(|error| format!("{}: {error}", rule.id));
     let any = rule.fix.iter().find(|fix| fix.audience == Audience::Any).and_then(|fix| fix.cases.last());
     let mut failures = Vec::new();
-    let mut or = |filled: Result<String, String>, instead: &str| {
-        filled.unwrap_or_else(|failure| {
-            failures.push(failure);
-            instead.to_owned()
-        })
-    };
+    let mut or = |filled, instead: &str| or_instead(filled, instead, &mut failures);
     let finding = Finding {
         rule: rule.id.clone(),
         severity,
@@ -295,22 +284,12 @@ fn render_fix(
     fill: &impl Fn(&TextTemplate) -> Result<String, String>,
 ) -> Result<Option<String>, String> {
     for (when, text) in cases {
-        let holds = match when {
-            None => true,
-            Some(condition) => {
-                if let Some(holds) = condition.whole.holds_natively(|variable| fact(variable, leading)) {
-                    holds
-                } else {
-                    let values: Vec<VariableValue<'_>> =
-                        condition.whole.variables.iter().map(|variable| fact(*variable, leading)).collect();
-                    let result = condition
-                        .whole
-                        .evaluate(&values, |variable| variable.name(&rule.thresholds).to_owned());
-                    result.map_err(|error| format!("{}: {error}", rule.id))?
-                }
-            }
-        };
-        if holds {
+        let holds = when.as_ref().map_or(Ok(true), |Condition { whole, .. }| {
+            let holds = whole.holds_natively(|variable| fact(variable, leading));
+            let name_of = |variable: VariableRef| variable.name(&rule.thresholds).to_owned();
+            holds.or_else(|values| whole.evaluate(&values, name_of))
+        });
+        if holds.map_err(|error| format!("{}: {error}", rule.id))? {
             return fill(text).map(|text| Some(text.trim().to_owned()));
         }
     }
@@ -336,14 +315,14 @@ fn verdict(leading: &RowFacts<'_>, group: &RowGroup<'_>) -> FindingVerdict {
 /// Returns the most expensive requests as evidence. If the rule is about deprecated APIs or failures, returns
 /// deprecated or failed requests, if there are any. Otherwise, returns requests of the shape with the most requests.
 fn evidence(rule: &Rule, group: &RowGroup<'_>) -> Vec<Exemplar> {
-    let names = |is_wanted: &dyn Fn(usize) -> bool| {
-        let names = rule.levels.iter().flat_map(|(_, condition)| &condition.whole.variables);
-        names.filter(|name| name.root == Root::Stats).any(|name| is_wanted(name.index))
+    let uses_any = |wanted: &[&str]| {
+        let used = rule.levels.iter().flat_map(|(_, condition)| &condition.whole.variables);
+        used.filter(|used| used.root == Root::Stats).any(|used| wanted.contains(&STATS[used.index].name))
     };
     let rows = || group.rows.iter().copied();
-    let mut exemplars: Vec<&Exemplars> = if names(&|index| *DEPRECATED == Some(index)) {
+    let mut exemplars: Vec<&Exemplars> = if uses_any(&["deprecated"]) {
         rows().filter_map(|facts| Some(&facts.row.rare().deprecated.as_ref()?.exemplars)).collect()
-    } else if names(&|index| ARE_OF_FAILURES[index]) {
+    } else if uses_any(&OF_FAILURES) {
         rows().filter_map(|facts| facts.row.failed.as_deref()).collect()
     } else {
         Vec::new()

@@ -12,7 +12,6 @@ use super::facts::RowFacts;
 use super::finding_texts;
 use super::gates::{self, Gates, RequestGate, Worst};
 use super::group::RowGroup;
-use super::hits::HitRef;
 use super::input::{INPUT, InputFacts};
 use super::matching::{Matcher, ResultCache};
 use super::programs::ProgramRow;
@@ -21,7 +20,7 @@ use super::rule::{Rule, Severity};
 use super::stats::STATS;
 use super::value::VariableValue;
 use super::variables::{Root, VariableRef, threshold_value};
-use super::{Finding, Suppression};
+use super::{Finding, HitRef, Suppression};
 use crate::apiserver::resources::OTHER;
 use crate::judged::JudgedClients;
 use crate::ledger::InputCounts;
@@ -228,27 +227,19 @@ struct Levels {
 
 impl<'r> RuleRun<'r, '_> {
     fn judge_input(&mut self, input: &InputFacts<'_>) {
+        let rule = self.rule;
         let value = |variable: VariableRef| match variable.root {
-            Root::Threshold => threshold_value(self.rule.thresholds[variable.index].1),
+            Root::Threshold => threshold_value(rule.thresholds[variable.index].1),
             _ => (INPUT[variable.index].get)(input),
         };
-        let mut highest = None;
-        for (severity, condition) in &self.rule.levels {
-            let holds = condition.whole.holds_natively(value).unwrap_or_else(|| {
-                let values: Vec<VariableValue<'_>> =
-                    condition.whole.variables.iter().map(|variable| value(*variable)).collect();
-                self.run(condition, &values)
-            });
-            if holds {
-                highest = Some(*severity);
-                break;
-            }
-        }
-        let Some(severity) = highest else { return };
+        let highest = rule.levels.iter().find(|(_, condition)| {
+            condition.whole.holds_natively(value).unwrap_or_else(|values| self.run(condition, &values))
+        });
+        let Some((severity, _)) = highest else { return };
         let suppressed_by =
             self.suppressions.iter().position(|suppression| suppression.covers_input(self.rule));
         self.outcome.used.extend(suppressed_by);
-        self.add_hit(None, severity, suppressed_by);
+        self.add_hit(None, *severity, suppressed_by);
     }
 
     fn judge_rows(&mut self) {
@@ -430,9 +421,8 @@ impl<'r> RuleRun<'r, '_> {
                 Root::Threshold => thresholds[variable.index].as_borrowed(),
                 _ => fact(variable, group.representative()),
             };
-            let holds = condition.whole.holds_natively(value).unwrap_or_else(|| {
-                let values: Vec<VariableValue<'static>> =
-                    condition.whole.variables.iter().map(|variable| value(*variable).into_owned()).collect();
+            let holds = condition.whole.holds_natively(value).unwrap_or_else(|values| {
+                let values: Vec<_> = values.into_iter().map(VariableValue::into_owned).collect();
                 cache.get(&values).copied().unwrap_or_else(|| {
                     let holds = self.run(condition, &values);
                     cache.insert(values, holds);

@@ -5,13 +5,12 @@ use std::path::Path;
 use chrono::NaiveDate;
 use regex::Regex;
 
-use super::client_pattern::matches_client;
 use super::error::{FileErrors, FilePosition, expected};
 use super::facts::RowFacts;
 use super::rule::{Rule, Severity};
-use super::rule_file::{FileKey, Positioned, Reader};
+use super::rule_file::{FileKey, Positioned, Reader, optional, required};
 use super::rule_set::RuleSet;
-use super::sources::{self, ClientSource};
+use super::sources::{self, ClientSource, matches_client};
 use super::value::Kind;
 use super::variables::threshold_kind;
 use super::yaml::{self, YamlNode, YamlValue};
@@ -22,26 +21,25 @@ use crate::requests::filter::pattern;
 /// The default file name, in the working directory.
 pub(crate) const FILE_NAME: &str = "kubetoll.yaml";
 
-const fn key(name: &'static str, doc: &'static str) -> FileKey {
-    FileKey { name, required: false, doc }
-}
-
 /// The keys of a policy file. The JSON Schema is generated from this list.
 pub const KEYS: [FileKey; 11] = [
-    key("kubeVersion", "Version of kube-apiserver; default for --kube-version."),
-    key("etcdVersion", "Version of etcd; default for --etcd-version."),
-    key("featureGates", "Feature gates that differ from the version's defaults: name to true or false."),
-    key("uncached", "Resources without a watch cache, besides events."),
-    key("aggregated", "API groups that an aggregated server serves, besides the metrics APIs."),
-    key("select", "Only these rules: ids, names, or families such as KT1. --select replaces it."),
-    key("ignore", "Not these rules. --ignore adds to it."),
-    key("failOn", "What a scan fails on: a severity, a rule, or a kind of request. --fail-on replaces it."),
-    key("rules", "By id or name: the severity of a rule's findings, and its thresholds."),
-    key(
+    optional("kubeVersion", "Version of kube-apiserver; default for --kube-version."),
+    optional("etcdVersion", "Version of etcd; default for --etcd-version."),
+    optional("featureGates", "Feature gates that differ from the version's defaults: name to true or false."),
+    optional("uncached", "Resources without a watch cache, besides events."),
+    optional("aggregated", "API groups that an aggregated server serves, besides the metrics APIs."),
+    optional("select", "Only these rules: ids, names, or families such as KT1. --select replaces it."),
+    optional("ignore", "Not these rules. --ignore adds to it."),
+    optional(
+        "failOn",
+        "What a scan fails on: a severity, a rule, or a kind of request. --fail-on replaces it.",
+    ),
+    optional("rules", "By id or name: the severity of a rule's findings, and its thresholds."),
+    optional(
         "suppressions",
         "Accepted findings: by rule, client and shape, with a reason and the last day on which the suppression is valid.",
     ),
-    key(
+    optional(
         "sources",
         "Where the code of clients is in the repository: by client, a path and a line. SARIF and GitHub annotations point \
          there.",
@@ -50,32 +48,30 @@ pub const KEYS: [FileKey; 11] = [
 
 /// The keys of an entry of `suppressions`.
 pub const SUPPRESSION_KEYS: [FileKey; 5] = [
-    FileKey { name: "rule", required: true, doc: "Id, name or family." },
-    key(
+    required("rule", "Id, name or family."),
+    optional(
         "client",
         "The client's identity, or a ServiceAccount's namespace/name; * stands for anything. Without it, every client.",
     ),
-    key(
+    optional(
         "shape",
         "The shape as the report names it, such as 'list pods cluster-wide'; * stands for anything. Without it, every shape.",
     ),
-    FileKey { name: "reason", required: true, doc: "Why the findings are accepted." },
-    FileKey { name: "expires", required: true, doc: "The last day on which it is valid: 2027-03-31." },
+    required("reason", "Why the findings are accepted."),
+    required("expires", "The last day on which it is valid: 2027-03-31."),
 ];
 
 /// The keys of an entry of `rules`.
 pub(crate) const SETTING_KEYS: [FileKey; 2] = [
-    key("severity", "The severity of all its findings."),
-    key("thresholds", "Its thresholds, by name. They replace the rule's own values."),
+    optional("severity", "The severity of all its findings."),
+    optional("thresholds", "Its thresholds, by name. They replace the rule's own values."),
 ];
 
 /// The words that `failOn` accepts besides rules: minimum severities, and kinds of requests.
 pub(crate) const FAIL_ON: [&str; 6] = ["info", "warning", "error", "etcd-list", "etcd-get", "limit-ignored"];
 
 /// Checks a word of `failOn`: one of [`FAIL_ON`], or a rule's id, name or family.
-///
-/// # Errors
-/// Returns a message with the expected words.
+/// The error lists the expected words.
 pub(crate) fn check_fail_on(word: &str, rules: &RuleSet) -> Result<(), String> {
     if FAIL_ON.contains(&word) || rules.check_word(word).is_ok() {
         return Ok(());
@@ -156,9 +152,6 @@ impl Suppression {
 
 impl Policy {
     /// Reads a policy file. A suppression whose last day is before `today` has expired.
-    ///
-    /// # Errors
-    /// Returns all errors of the file.
     pub fn read(path: &Path, text: &str, rules: &RuleSet, today: NaiveDate) -> Result<Self, FileErrors> {
         let file = path.display().to_string();
         let mut errors = FileErrors::default();
@@ -244,7 +237,10 @@ impl PolicyReader<'_> {
                         policy.settings.extend(setting);
                     }
                 }
-                "suppressions" => policy.suppressions = self.suppressions(node),
+                "suppressions" => {
+                    let nodes = self.reader.list(what, node).into_iter();
+                    policy.suppressions = nodes.filter_map(|node| self.suppression(node)).collect();
+                }
                 "sources" => policy.sources = sources::read(node, &mut self.reader),
                 _ => self.reader.unknown(&key, KEYS.iter().map(|key| key.name)),
             }
@@ -353,16 +349,6 @@ impl PolicyReader<'_> {
             self.reader.say(at, format!("threshold '{}' must be a whole number", name.value));
         }
         fits
-    }
-
-    fn suppressions(&mut self, node: YamlNode) -> Vec<Suppression> {
-        match node.content {
-            YamlValue::List(list) => list.into_iter().filter_map(|node| self.suppression(node)).collect(),
-            other => {
-                self.reader.say(node.at, format!("suppressions must be a list, not {}", other.kind()));
-                Vec::new()
-            }
-        }
     }
 
     fn suppression(&mut self, node: YamlNode) -> Option<Suppression> {

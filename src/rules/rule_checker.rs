@@ -4,12 +4,12 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::check_error::CheckError;
 use super::condition::Condition;
 use super::error::{FileErrors, FilePosition, expected};
 use super::rule::{Audience, AudienceFix, ID, NAME, Rule, RuleGroupBy, Severity};
 use super::rule_file::{FixCase, Positioned, Reader, RuleFile, read};
 use super::text_template::TextTemplate;
+use super::type_check::CheckError;
 use super::variables::{Root, VariableScope};
 use super::yaml;
 
@@ -17,9 +17,6 @@ use super::yaml;
 const STACK: usize = 64 << 20;
 
 /// Parses and checks a rule. If anything is wrong, adds to `errors` and returns `None`.
-///
-/// # Panics
-/// If the system cannot start a thread.
 #[must_use]
 pub fn parse_rule(file: &str, source: &str, errors: &mut FileErrors) -> Option<Rule> {
     // CEL's parser uses much stack for each bracket before it rejects a condition with too many. So the rule is
@@ -34,9 +31,6 @@ pub fn parse_rule(file: &str, source: &str, errors: &mut FileErrors) -> Option<R
 }
 
 /// Parses an embedded rule. A test checks all of them.
-///
-/// # Panics
-/// If the rule is invalid.
 pub(super) fn parse_embedded_rule(file: &str, source: &str) -> Rule {
     let mut errors = FileErrors::default();
     parse_at_level(file, source, CheckLevel::Embedded, &mut errors)

@@ -41,9 +41,6 @@ pub enum BadRules {
 
 impl RuleSet {
     /// Parses the embedded rules.
-    ///
-    /// # Panics
-    /// Never: a test parses all embedded rules.
     #[must_use]
     pub fn embedded() -> Self {
         // Parsing in parallel makes the start faster. These threads end here and free their memory. The threads of a
@@ -63,9 +60,6 @@ impl RuleSet {
 
     /// Combines the embedded rules and the rules in directories. A rule replaces an earlier rule with the same id;
     /// later directories override earlier ones.
-    ///
-    /// # Errors
-    /// Returns all errors of all files, or the directory or file that cannot be read.
     pub(crate) fn with_directories(directories: &[PathBuf]) -> Result<Self, BadRules> {
         let mut set = Self::embedded();
         let mut errors = FileErrors::default();
@@ -80,9 +74,6 @@ impl RuleSet {
     }
 
     /// Checks the rules of a directory as [`RuleSet::with_directories`] does, and returns their number.
-    ///
-    /// # Errors
-    /// See [`RuleSet::with_directories`].
     pub(crate) fn check(directory: &Path) -> Result<usize, BadRules> {
         let mut errors = FileErrors::default();
         let own = read_directory(directory, &mut errors)?.len();
@@ -101,9 +92,6 @@ impl RuleSet {
     }
 
     /// Keeps the rules that are selected and not ignored. Without `select`, all rules are selected.
-    ///
-    /// # Errors
-    /// Returns a word that selects no rule.
     pub fn choose(&mut self, select: &[String], ignore: &[String]) -> Result<(), String> {
         for word in select.iter().chain(ignore) {
             self.check_word(word)?;
@@ -114,9 +102,7 @@ impl RuleSet {
     }
 
     /// Checks that a word selects at least one rule.
-    ///
-    /// # Errors
-    /// Returns a message with the expected words.
+    /// The error lists the expected words.
     pub(crate) fn check_word(&self, word: &str) -> Result<(), String> {
         if self.rules.iter().any(|rule| rule.is_selected_by(word)) {
             return Ok(());

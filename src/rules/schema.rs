@@ -17,7 +17,7 @@ const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
 pub fn rule() -> Value {
     let rows = [Root::Client, Root::Request, Root::Server];
     let groups = [Root::Stats, Root::Threshold, Root::Client, Root::Server];
-    let properties = rule_file::KEYS.iter().map(|key| {
+    let value_schema = |key: &FileKey| {
         let value_schema = match key.name {
             "id" => json!({ "type": "string", "pattern": ID }),
             "name" => json!({ "type": "string", "pattern": NAME }),
@@ -38,8 +38,9 @@ pub fn rule() -> Value {
             "levels" => &[Root::Stats, Root::Input],
             _ => &[],
         };
-        (key.name.to_owned(), described(value_schema, &documented(key.doc, names)))
-    });
+        described(value_schema, &documented(key.doc, names))
+    };
+    let properties = rule_file::KEYS.iter().map(|key| (key.name.to_owned(), value_schema(key)));
     let mut schema = object(properties.collect(), &rule_file::KEYS);
     schema["$defs"] = json!({ "fix": one_fix() });
     titled(schema, "A rule of kubetoll", "docs/rules/README.md explains how to write one.")
@@ -48,23 +49,19 @@ pub fn rule() -> Value {
 /// Returns the schema of a policy file. It includes the names of `rules`.
 #[must_use]
 pub fn policy(rules: &RuleSet) -> Value {
-    let properties = policy::KEYS.iter().map(|key| {
-        let value_schema = match key.name {
-            "featureGates" => json!({ "type": "object", "additionalProperties": { "type": "boolean" } }),
-            "kubeVersion" | "etcdVersion" => text(),
-            "failOn" => one_or_more(&json!({ "anyOf": [
-                { "enum": policy::FAIL_ON },
-                { "enum": rules.rules.iter().map(|rule| rule.name.as_str()).collect::<Vec<_>>() },
-                { "type": "string", "pattern": "^[A-Z]{2,}[0-9]*$|^[a-z0-9]+(-[a-z0-9]+)+$" }
-            ] })),
-            "rules" => settings(rules),
-            "suppressions" => json!({ "type": "array", "items": suppression() }),
-            "sources" => json!({ "type": "array", "items": source() }),
-            _ => one_or_more(&text()),
-        };
-        (key.name.to_owned(), described(value_schema, key.doc))
+    let schema = keyed(&policy::KEYS, |name| match name {
+        "featureGates" => json!({ "type": "object", "additionalProperties": { "type": "boolean" } }),
+        "kubeVersion" | "etcdVersion" => text(),
+        "failOn" => one_or_more(&json!({ "anyOf": [
+            { "enum": policy::FAIL_ON },
+            { "enum": rules.rules.iter().map(|rule| rule.name.as_str()).collect::<Vec<_>>() },
+            { "type": "string", "pattern": "^[A-Z]{2,}[0-9]*$|^[a-z0-9]+(-[a-z0-9]+)+$" }
+        ] })),
+        "rules" => settings(rules),
+        "suppressions" => json!({ "type": "array", "items": suppression() }),
+        "sources" => json!({ "type": "array", "items": source() }),
+        _ => one_or_more(&text()),
     });
-    let schema = object(properties.collect(), &policy::KEYS);
     titled(schema, "A policy file of kubetoll", "docs/policy.md explains how to use one.")
 }
 
@@ -82,6 +79,12 @@ fn object(properties: Map<String, Value>, keys: &[FileKey]) -> Value {
     let mut value_schema = json!({ "type": "object", "required": required, "additionalProperties": false });
     value_schema["properties"] = properties.into();
     value_schema
+}
+
+/// Returns the schema of an object with these keys. `value_schema` returns the schema of a key's value.
+fn keyed(keys: &[FileKey], value_schema: impl Fn(&str) -> Value) -> Value {
+    let property = |key: &FileKey| (key.name.to_owned(), described(value_schema(key.name), key.doc));
+    object(keys.iter().map(property).collect(), keys)
 }
 
 fn described(mut value_schema: Value, description: &str) -> Value {
@@ -162,14 +165,10 @@ fn one_fix() -> Value {
 fn settings(rules: &RuleSet) -> Value {
     let number = || json!({ "type": "number", "minimum": 0 });
     let setting = |thresholds: Value| {
-        let properties = policy::SETTING_KEYS.iter().map(|key| {
-            let value_schema = match key.name {
-                "severity" => json!({ "enum": Severity::ALL.map(Severity::as_str) }),
-                _ => thresholds.clone(),
-            };
-            (key.name.to_owned(), described(value_schema, key.doc))
-        });
-        object(properties.collect(), &policy::SETTING_KEYS)
+        keyed(&policy::SETTING_KEYS, |name| match name {
+            "severity" => json!({ "enum": Severity::ALL.map(Severity::as_str) }),
+            _ => thresholds.clone(),
+        })
     };
     let settings = rules.rules.iter().map(|rule| {
         let own = rule.threshold_values().map(|(name, value)| {
@@ -189,26 +188,20 @@ fn settings(rules: &RuleSet) -> Value {
 }
 
 fn suppression() -> Value {
-    let properties = policy::SUPPRESSION_KEYS.iter().map(|key| {
-        let value_schema = match key.name {
-            "expires" => json!({ "type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$" }),
-            _ => text(),
-        };
-        (key.name.to_owned(), described(value_schema, key.doc))
-    });
-    object(properties.collect(), &policy::SUPPRESSION_KEYS)
+    keyed(&policy::SUPPRESSION_KEYS, |name| match name {
+        "expires" => json!({ "type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$" }),
+        _ => text(),
+    })
 }
 
 fn source() -> Value {
-    let properties = SOURCE_KEYS.iter().map(|key| {
-        let value_schema = match key.name {
-            "line" => json!({ "type": "integer", "minimum": 1 }),
-            "path" => json!({ "type": "string", "minLength": 1, "not": { "pattern": "^/|(^|/)\\.\\.(/|$)|[\\\\:]" } }),
-            _ => text(),
-        };
-        (key.name.to_owned(), described(value_schema, key.doc))
-    });
-    object(properties.collect(), &SOURCE_KEYS)
+    keyed(&SOURCE_KEYS, |name| match name {
+        "line" => json!({ "type": "integer", "minimum": 1 }),
+        "path" => {
+            json!({ "type": "string", "minLength": 1, "not": { "pattern": "^/|(^|/)\\.\\.(/|$)|[\\\\:]" } })
+        }
+        _ => text(),
+    })
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use super::deprecations::DEPRECATIONS;
 use super::facts::RowFacts;
+use super::figures::tenths;
 use super::group::{GroupGetter, RowGroup};
 use super::over_time::{COUNTS, TIMES};
 use super::value::{Variable, variables};
@@ -12,11 +13,6 @@ use crate::requests::stable_hash;
 
 /// One minute in microseconds.
 const MINUTE: i64 = 60_000_000;
-
-#[allow(clippy::cast_precision_loss, reason = "rates are for people, and counts are far below 2^52")]
-fn tenths(count: u64, over: u64) -> f64 {
-    if over == 0 { 0.0 } else { (count as f64 * 10.0 / over as f64).round() / 10.0 }
-}
 
 fn percent(part: u64, total: u64) -> f64 {
     tenths(part.saturating_mul(100), total)

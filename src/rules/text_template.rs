@@ -8,9 +8,9 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use minijinja::value::{Enumerator, Object, ObjectRepr};
 use minijinja::{Environment, UndefinedBehavior, Value};
 
-use super::check_error::CheckError;
 use super::error::expected;
 use super::figures;
+use super::type_check::CheckError;
 use super::value::{Kind, VariableValue};
 use super::variables::{Root, VariableScope};
 
@@ -62,9 +62,6 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
 
 impl TextTemplate {
     /// Checks a text and its placeholders. If `plain`, the text may also use [`PLAIN`], whose values clients choose.
-    ///
-    /// # Errors
-    /// Returns all errors of the text.
     pub(crate) fn compile(
         source: &str,
         scope: &VariableScope<'_>,
@@ -118,12 +115,7 @@ impl TextTemplate {
     }
 
     /// Renders the text with `values` for its placeholders.
-    ///
-    /// # Errors
-    /// Returns the error of a filter or operation that fails on a value.
-    ///
-    /// # Panics
-    /// Never: the text was checked.
+    /// Fails if a filter or operation fails on a value.
     pub(crate) fn render(&self, values: &Value) -> Result<String, String> {
         let template = self.compiled().environment.get_template(ONLY).expect("it was added");
         template.render(values).map_err(|error| error.to_string())
@@ -131,9 +123,6 @@ impl TextTemplate {
 
     /// Whether the text has the placeholder `name`, or a placeholder for a variable with this root: for `client`,
     /// also `client.kind`.
-    ///
-    /// # Panics
-    /// Never: the text was checked.
     pub(crate) fn names(&self, name: &str) -> bool {
         self.compiled().names.contains(name)
     }

@@ -4,10 +4,17 @@ use cel::common::ast::{
     CallExpr, ComprehensionExpr, Expr, IdedExpr, LiteralValue, SelectExpr, SourceInfo, operators,
 };
 
-use super::check_error::CheckError;
 use super::error::expected;
 use super::value::Kind;
 use super::variables::{Root, VariableRef, VariableScope};
+
+/// An error in a condition or text of a rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CheckError {
+    /// Offset in bytes from the start of the condition or text.
+    pub(crate) offset: usize,
+    pub(crate) message: String,
+}
 
 /// The type of an expression. An expression with an error has the type `Any`, so that the error is reported once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,10 +7,10 @@ use crate::apiserver::ServedFrom;
 use crate::judged::Job;
 use crate::k8s::Verb;
 use crate::named::named;
+use crate::rules::HitRef;
 use crate::rules::Severity;
 use crate::rules::facts::{RowFacts, is_viewer};
 use crate::rules::group::{GroupGetter, RowGroup};
-use crate::rules::hits::HitRef;
 use crate::rules::stats::STATS;
 use crate::rules::value::{Variable, VariableValue};
 

@@ -10,9 +10,9 @@ use super::case::Case;
 use super::causes::{RequestAction, is_of_whole_client, is_run};
 use crate::judged::{ClientSummary, JudgedClients};
 use crate::report::fingerprint::hashed;
+use crate::rules::HitRef;
 use crate::rules::facts::RowFacts;
 use crate::rules::group::RowGroup;
-use crate::rules::hits::HitRef;
 use crate::rules::programs::ProgramName;
 use crate::rules::sources::ClientSource;
 

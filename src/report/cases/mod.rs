@@ -28,10 +28,10 @@ use self::causes::{Cause, cause, causes, is_on_log};
 use crate::apiserver::ServedFrom;
 use crate::judged::{ClientSummary, JudgedClients, RequestLoad};
 use crate::k8s::{Scope, Verb};
+use crate::rules::HitRef;
 use crate::rules::Severity;
 use crate::rules::facts::RowFacts;
 use crate::rules::group::RowGroup;
-use crate::rules::hits::HitRef;
 use crate::rules::programs::{self, ProgramName};
 use crate::rules::sources::ClientSource;
 

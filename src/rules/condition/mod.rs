@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use cel::common::ast::{Expr, IdedExpr, LiteralValue, SourceInfo, operators};
 
-use super::check_error::CheckError;
 use super::native::NativeExpr;
-use super::type_check::TypeCheck;
+use super::type_check::{CheckError, TypeCheck};
 use super::value::VariableValue;
 use super::variables::{Root, VariableRef, VariableScope};
 
@@ -45,9 +44,6 @@ pub struct CheckedExpr {
 
 impl Condition {
     /// Compiles and checks a condition.
-    ///
-    /// # Errors
-    /// Returns all errors of the condition.
     pub(crate) fn compile(source: &str, scope: &VariableScope<'_>) -> Result<Self, Vec<CheckError>> {
         if source.len() > LONGEST {
             let message = format!("the condition has {} bytes; the limit is {LONGEST}", source.len());
@@ -65,9 +61,6 @@ impl Condition {
 
     /// Compiles a condition with CEL's faster parser, which reports no positions. A test has already checked the
     /// condition.
-    ///
-    /// # Errors
-    /// Returns the same errors as [`Condition::compile`], without positions.
     pub(super) fn compile_trusted(source: &str, scope: &VariableScope<'_>) -> Result<Self, Vec<CheckError>> {
         let parsed = cel::parser::PrattParser::new().parse(source);
         let expr = parsed.map_err(|errors| vec![CheckError { offset: 0, message: errors.to_string() }])?;
@@ -108,13 +101,14 @@ impl Condition {
 }
 
 impl CheckedExpr {
-    /// Evaluates the expression without CEL. This suffices for most conditions. `Some` is always equal to CEL's
-    /// result. `None` means that only CEL can decide.
+    /// Evaluates the expression without CEL. This suffices for most conditions. `Ok` is always equal to CEL's result.
+    /// `Err` means that only CEL can decide. It has the values for [`CheckedExpr::evaluate`].
     pub(crate) fn holds_natively<'v>(
         &'v self,
         find: impl Fn(VariableRef) -> VariableValue<'v>,
-    ) -> Option<bool> {
-        self.native.as_ref()?.holds(&find)
+    ) -> Result<bool, Vec<VariableValue<'v>>> {
+        let holds = self.native.as_ref().and_then(|native| native.holds(&find));
+        holds.ok_or_else(|| self.variables.iter().map(|variable| find(*variable)).collect())
     }
 
     /// Evaluates the expression with CEL. `values` are in the order of [`CheckedExpr::variables`].
