@@ -10,7 +10,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::agreement::{Agreement, compare};
 use super::client_summary::ClientSummary;
-use super::load::{self, LoadUnit, Measure, RequestLoad};
+use super::load::{LoadUnit, Measure, RequestLoad};
 use super::pagination::Pagination;
 use super::shape_key::ShapeKey;
 use super::shape_summary::{ProductRow, ShapeSummary};
@@ -192,23 +192,9 @@ impl JudgedClients {
     }
 
     pub(crate) fn load_of(&self, client: &ClientSummary) -> RequestLoad {
-        let mut load = RequestLoad::default();
-        for (key, shape_summary) in &client.shapes {
-            for product_row in &shape_summary.rows {
-                load.add(self.measure.load(
-                    key,
-                    shape_summary,
-                    &product_row.row,
-                    product_row.cost.as_deref(),
-                ));
-            }
-        }
-        load
-    }
-
-    /// The number of requests in a row, except requests with a known 4xx or 5xx status.
-    fn served(&self, row: &Row) -> u64 {
-        load::served(row, self.received_only)
+        let rows =
+            client.shapes.iter().flat_map(|(key, shape)| shape.rows.iter().map(move |row| (key, shape, row)));
+        rows.map(|(key, shape, one)| self.measure.load(key, shape, &one.row, one.cost.as_deref())).sum()
     }
 
     fn client_summary(
@@ -264,17 +250,11 @@ impl JudgedClients {
                     };
                     (row_key, product_row)
                 });
-            if inputs.prices.is_none() {
-                // Page counts are needed only for costs, and without an inventory kubetoll computes no costs.
-                let pagination = Pagination::default();
-                for (row_key, product_row) in rows {
-                    self.add_row(&mut summary.shapes, row_key, product_row, inputs, &pagination);
-                }
-                continue;
-            }
             let rows: Vec<(Option<RowKey>, ProductRow)> = rows.collect();
-            let pagination = Pagination::new(rows.iter().filter_map(|(row_key, product_row)| {
-                let served = self.served(&product_row.row);
+            // Page counts are needed only for costs, and without an inventory kubetoll computes no costs.
+            let priced = rows.iter().filter(|_| inputs.prices.is_some());
+            let pagination = Pagination::new(priced.filter_map(|(row_key, product_row)| {
+                let served = self.measure.served(&product_row.row);
                 Some((row_key.as_ref()?, product_row, served))
             }));
             for (row_key, product_row) in rows {
@@ -297,16 +277,10 @@ impl JudgedClients {
         let (key, shape_summary, agreement) = if let Some(row_key) = row_key {
             self.shape_summary(inputs, row_key, row, requests, pagination)
         } else {
-            let shape_summary = ShapeSummary {
-                work: inputs.prices.map(|_| Box::new(Work::UNKNOWN)),
-                ..ShapeSummary::folded()
-            };
+            let work = inputs.prices.map(|_| Box::new(Work::UNKNOWN));
+            let agreement = Agreement { measured: row.rare().observed.measured(), ..Agreement::default() };
             let key = Arc::new(ShapeKey::folded(self.server.version));
-            (
-                key,
-                shape_summary,
-                Agreement { measured: row.rare().observed.measured(), ..Agreement::default() },
-            )
+            (key, ShapeSummary { work, ..ShapeSummary::folded() }, agreement)
         };
         if !shape_summary.may_read_collection(&key) {
             product_row.lists = Vec::new();
@@ -340,7 +314,7 @@ impl JudgedClients {
     /// A request with a 5xx status may have read from etcd, but the server sent no objects.
     fn price(&self, product_row: &mut ProductRow, work: &Work) {
         let failed = product_row.row.statuses.count(|status| status / 100 == 5);
-        let served = self.served(&product_row.row);
+        let served = self.measure.served(&product_row.row);
         let mut cost = Cost::new(work, served);
         cost.merge(Cost::new(&work.failed(), failed));
         product_row.cost = Some(Box::new(cost));

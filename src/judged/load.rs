@@ -7,6 +7,8 @@
 //! long-running requests. It also excludes time in queues of API Priority and Fairness, if the log shows that time. A
 //! waiting request costs the server nothing.
 
+use std::iter::Sum;
+
 use super::{ShapeKey, ShapeSummary};
 use crate::apiserver::ServedFrom;
 use crate::cost::{Bound, Cost};
@@ -52,6 +54,15 @@ impl RequestLoad {
     }
 }
 
+impl Sum for RequestLoad {
+    fn sum<I: Iterator<Item = Self>>(loads: I) -> Self {
+        loads.fold(Self::default(), |mut all, load| {
+            all.add(load);
+            all
+        })
+    }
+}
+
 impl Measure {
     pub(crate) fn load(
         self,
@@ -85,12 +96,12 @@ impl Measure {
         if key.served_from != ServedFrom::Write || is_dry_run {
             return 0;
         }
-        served(row, self.received_only)
+        self.served(row)
     }
-}
 
-/// The number of requests in a row, except requests with a known 4xx or 5xx status.
-pub(super) fn served(row: &Row, received_only: bool) -> u64 {
-    let failed = row.statuses.count(|status| matches!(status / 100, 4 | 5));
-    row.requests(received_only).saturating_sub(failed)
+    /// The number of requests in a row, except requests with a known 4xx or 5xx status.
+    pub(super) fn served(self, row: &Row) -> u64 {
+        let failed = row.statuses.count(|status| matches!(status / 100, 4 | 5));
+        row.requests(self.received_only).saturating_sub(failed)
+    }
 }

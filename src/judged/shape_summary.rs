@@ -56,6 +56,18 @@ pub struct ProductRow {
 }
 
 impl ShapeSummary {
+    pub(super) fn folded() -> Self {
+        Self {
+            request_shape: None,
+            verdict: None,
+            certainty: (false, Certainty::Certain),
+            long_running: false,
+            agreement: Agreement::default(),
+            work: None,
+            rows: Vec::new(),
+        }
+    }
+
     /// The largest number of objects in a response, if the request has a limit that the server honors.
     pub(crate) fn page_limit(&self) -> Option<u64> {
         let shape = self.request_shape.as_ref().filter(|shape| shape.verb == Verb::List)?;
@@ -95,20 +107,6 @@ impl Merge for ProductRow {
         }
         if let Some(minutes) = other.minutes {
             self.minutes.get_or_insert_default().merge(*minutes);
-        }
-    }
-}
-
-impl ShapeSummary {
-    pub(super) fn folded() -> Self {
-        Self {
-            request_shape: None,
-            verdict: None,
-            certainty: (false, Certainty::Certain),
-            long_running: false,
-            agreement: Agreement::default(),
-            work: None,
-            rows: Vec::new(),
         }
     }
 }

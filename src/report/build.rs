@@ -9,12 +9,11 @@ use super::cases::Case;
 use super::clients::ClientConverter;
 use super::context::Context;
 use super::findings::{Findings, RuleTexts};
-use super::load::Loads;
 use super::page::{PageFacts, Report};
-use super::ranking::positions;
+use super::ranking::{Loads, positions, ranking};
 use super::sums::{Sums, latency};
 use super::text_cache::TextCache;
-use super::{cases, contradictions, cost, input, load, minutes, patterns, server_log, v1, version};
+use super::{cases, contradictions, cost, input, minutes, patterns, server_log, v1, version};
 use crate::judged::etcd::SLACK;
 use crate::judged::{ClientSummary, JudgedClients};
 use crate::ledger::{Clients, Exemplar, HistoriesByKind, Ledger};
@@ -62,8 +61,8 @@ pub fn build_with_cases(
     let inventory = context.inventory.map(|inventory| cost::inventory(inventory, &judged_clients));
     let cost_context = cost::CostContext::new(context.inventory, &judged_clients);
     let rules = &context.rules.rules;
-    let (loads, measure) = (Loads::new(&judged_clients), judged_clients.measure);
-    let positions = positions(&judged_clients);
+    let (positions, loads) = positions(&judged_clients);
+    let measure = judged_clients.measure;
     let rule_input = RuleInput::new(&judged_clients, &ledger.input, rules);
     let found = Hits::new(&rule_input, rules, &context.policy.suppressions);
     let hits = found.refs();
@@ -102,7 +101,7 @@ pub fn build_with_cases(
     .to_v1(judged, &positions, &cases);
     let etcd_log = context.etcd.map(|etcd| etcd.section(&judged_clients, ledger.input.span));
     let mut all = Sums { costs: cost::Costs::new(context.inventory), ..Sums::default() };
-    let ConvertedClients { clients, sums } = ConvertedClients::new(judged_clients.clients, &converter);
+    let (clients, sums) = converted(judged_clients.clients, &converter);
     all.add(&sums);
     let mut input = input::input(&ledger.input, context, &all, &other_files);
     input.notes.extend(context.detail.note(&is_shown));
@@ -129,7 +128,7 @@ pub fn build_with_cases(
         rules: rules.iter().map(rule).collect(),
         rule_failures,
         inventory,
-        ranking: load::ranking(loads.unit, context.inventory.map(|_| cost_context.unit.as_str())),
+        ranking: ranking(loads.unit, context.inventory.map(|_| cost_context.unit.as_str())),
         clients,
         followed,
         traces,
@@ -219,26 +218,16 @@ fn finding_counts(hits: &[HitRef<'_, '_>]) -> v1::FindingCounts {
     }
 }
 
-#[derive(Default)]
-struct ConvertedClients {
-    clients: Vec<v1::Client>,
-    sums: Sums,
-}
-
-impl ConvertedClients {
-    fn new(summaries: Vec<ClientSummary>, converter: &ClientConverter<'_>) -> Self {
-        let parts = summaries.into_par_iter().fold(Self::default, |all, summary| {
-            let (client, sums) = converter.client(summary);
-            all.with(vec![client], &sums)
-        });
-        parts.reduce(Self::default, |all, Self { clients, sums }| all.with(clients, &sums))
-    }
-
-    fn with(mut self, clients: Vec<v1::Client>, sums: &Sums) -> Self {
-        self.clients.extend(clients);
-        self.sums.add(sums);
-        self
-    }
+fn converted(summaries: Vec<ClientSummary>, converter: &ClientConverter<'_>) -> (Vec<v1::Client>, Sums) {
+    let parts = summaries.into_par_iter().map(|summary| {
+        let (client, sums) = converter.client(summary);
+        (vec![client], sums)
+    });
+    parts.reduce(Default::default, |(mut all, mut all_sums), (clients, sums)| {
+        all.extend(clients);
+        all_sums.add(&sums);
+        (all, all_sums)
+    })
 }
 
 fn rule(rule: &Rule) -> v1::RuleInfo {

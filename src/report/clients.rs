@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::advice::ClientRole;
 use super::context::Context;
-use super::load::{Loads, TieBreakers, rank};
 use super::minutes::ResourceTimelines;
+use super::ranking::{Loads, Rank};
 use super::server_log::{flows, items};
 use super::sums::{RequestsOverTime, Sums, distinct, latency, statuses, sum_statuses};
 use super::text_cache::TextCache;
@@ -68,9 +68,8 @@ impl ClientConverter<'_> {
             let ignored = is_list && shape.limit == "ignored";
             let requests = shape.requests;
             let of = |is_wanted: bool| if is_wanted { requests } else { 0 };
-            let tie_breakers =
-                TieBreakers { etcd_lists: of(from_etcd), limit_ignored: of(ignored), requests };
-            rank(RequestLoad { amount: shape.load.amount, ..RequestLoad::default() }, tie_breakers)
+            let rank: Rank = Reverse([shape.load.amount, of(from_etcd), of(ignored), requests]);
+            rank
         });
         let client = v1::Client {
             identity,
@@ -240,37 +239,25 @@ impl ShapeSums {
     /// Sums the rows of a shape; each row is for one product. If events with the same audit ID have two products,
     /// they count as one request of each product.
     fn from_rows(
-        rows: Vec<ProductRow>,
+        mut rows: Vec<ProductRow>,
         received_only: bool,
         load: impl Fn(&ProductRow) -> RequestLoad,
     ) -> Self {
+        let mut sums = Self::default();
+        for one in &mut rows {
+            sums.load.add(load(one));
+            sums.requests += one.row.requests(received_only);
+            sums.open += one.row.open();
+            sums.times.merge(RequestsOverTime::new(one.row.take_times(received_only)));
+            sums.products.push(std::mem::take(&mut one.product));
+        }
         // Most shapes have one product. `reduce` needs no merge for these.
-        let one = |mut one: ProductRow| Self {
-            load: load(&one),
-            requests: one.row.requests(received_only),
-            open: one.row.open(),
-            times: RequestsOverTime::new(one.row.take_times(received_only)),
-            row: one.row,
-            products: vec![one.product],
-            pattern: one.pattern,
-            costs: cost::Costs {
-                sum: one.cost.map(|cost| *cost),
-                minutes: one.minutes.map(|minutes| *minutes).unwrap_or_default(),
-            },
-        };
-        let summed = rows.into_iter().map(one).reduce(|mut all, other| {
-            all.requests += other.requests;
-            all.open += other.open;
-            all.row.merge(other.row);
-            all.times.add(&other.times);
-            all.products.extend(other.products);
-            if let Some(pattern) = other.pattern {
-                all.pattern.get_or_insert_default().merge(*pattern);
-            }
-            all.costs.add(&other.costs);
-            all.load.add(other.load);
+        let merged = rows.into_iter().reduce(|mut all, other| {
+            all.merge(other);
             all
         });
-        summed.unwrap_or_default()
+        let Some(ProductRow { row, pattern, cost, minutes, .. }) = merged else { return sums };
+        let minutes = minutes.map(|minutes| *minutes).unwrap_or_default();
+        Self { row, pattern, costs: cost::Costs { sum: cost.map(|cost| *cost), minutes }, ..sums }
     }
 }

@@ -5,9 +5,9 @@ use std::cmp::Reverse;
 use hashbrown::HashMap;
 use rayon::prelude::*;
 
-use super::cases::Case;
+use super::cases::{Case, hashed};
 use super::etcd_log::EtcdLogInput;
-use super::fingerprint::hashed;
+use super::ranking::Loads;
 use super::{case_texts, cost, patterns, v1};
 use crate::judged::{ClientSummary, JudgedClients};
 use crate::k8s::timestamp;
@@ -24,8 +24,8 @@ pub(super) struct Findings<'a> {
     pub(super) rules: &'a [Rule],
     pub(super) policy: &'a Policy,
     pub(super) etcd: Option<EtcdLogInput<'a>>,
-    pub(super) cost_context: super::cost::CostContext<'a>,
-    pub(super) loads: super::load::Loads,
+    pub(super) cost_context: cost::CostContext<'a>,
+    pub(super) loads: Loads,
     /// Whether a filter of the run left events out.
     pub(super) is_filtered: bool,
     /// The texts by rule id.

@@ -12,7 +12,7 @@ use super::programs::Program;
 use super::value::VariableValue;
 use crate::cost::{Cost, CostBasis, ShapeCost};
 use crate::judged::etcd::SlowReads;
-use crate::judged::{self, ClientSummary, JudgedClients, ShapeKey};
+use crate::judged::{ClientSummary, JudgedClients, RequestLoad, ShapeKey};
 use crate::k8s::Verb;
 use crate::ledger::{Histogram, Merge, RequestRates, Row, Targets, Timeline, timeline::Rate};
 use crate::patterns::Pattern;
@@ -216,6 +216,13 @@ impl<'a> RowGroup<'a> {
         self.program.as_ref().map_or(std::slice::from_ref(&self.client), |(_, members)| members)
     }
 
+    /// Merges the rows into one value. `add` adds a row.
+    fn merged<T: Default>(&self, add: impl Fn(&mut T, &RowFacts<'_>)) -> T {
+        let mut all = T::default();
+        self.rows.iter().for_each(|facts| add(&mut all, facts));
+        all
+    }
+
     pub(crate) fn sum(&self, of: impl Fn(&Row) -> u64) -> u64 {
         self.rows.iter().map(|facts| of(facts.row)).sum()
     }
@@ -251,10 +258,8 @@ impl<'a> RowGroup<'a> {
     pub(crate) fn in_step(&self) -> InStep<'a> {
         *self.in_step.get_or_init(|| {
             let received_only = self.totals.judged.received_only;
-            let mut own = Timeline::default();
-            for facts in &self.rows {
-                own.merge_from(&facts.row.times(received_only));
-            }
+            let own =
+                self.merged(|all: &mut Timeline, facts| all.merge_from(&facts.row.times(received_only)));
             let (own, requests) = (own.windows(), own.total());
             let mut reads: BTreeMap<&'a str, Timeline> = BTreeMap::new();
             let shapes = self.members().iter().flat_map(|index| &self.totals.judged.clients[*index].shapes);
@@ -280,13 +285,8 @@ impl<'a> RowGroup<'a> {
         if let [only] = &self.rows[..] {
             return &only.row.latency;
         }
-        self.latency.get_or_init(|| {
-            let mut latency = Histogram::default();
-            for facts in &self.rows {
-                latency.merge_from(&facts.row.latency);
-            }
-            latency
-        })
+        self.latency
+            .get_or_init(|| self.merged(|all: &mut Histogram, facts| all.merge_from(&facts.row.latency)))
     }
 
     /// The objects or namespaces that the group's requests name.
@@ -294,13 +294,8 @@ impl<'a> RowGroup<'a> {
         if let [only] = &self.rows[..] {
             return &only.row.targets;
         }
-        self.targets.get_or_init(|| {
-            let mut targets = Targets::default();
-            for facts in &self.rows {
-                targets.merge(facts.row.targets.clone());
-            }
-            targets
-        })
+        self.targets
+            .get_or_init(|| self.merged(|all: &mut Targets, facts| all.merge(facts.row.targets.clone())))
     }
 
     /// The patterns of the group's requests over time.
@@ -310,11 +305,9 @@ impl<'a> RowGroup<'a> {
             return only;
         }
         self.pattern.get_or_init(|| {
-            let mut pattern = Box::<Pattern>::default();
-            for own in self.rows.iter().filter_map(|facts| facts.pattern) {
-                pattern.merge_from(own);
-            }
-            pattern
+            self.merged(|all: &mut Box<Pattern>, facts| {
+                facts.pattern.into_iter().for_each(|own| all.merge_from(own));
+            })
         })
     }
 
@@ -344,21 +337,14 @@ impl<'a> RowGroup<'a> {
     }
 
     /// The load of the requests on the apiserver and etcd.
-    pub(crate) fn load(&self) -> judged::RequestLoad {
-        let measure = self.totals.judged.measure;
-        self.rows.iter().fold(judged::RequestLoad::default(), |mut all, facts| {
-            all.add(measure.load(facts.key, facts.shape_summary, facts.row, facts.cost));
-            all
-        })
+    pub(crate) fn load(&self) -> RequestLoad {
+        self.rows.iter().map(|facts| facts.load()).sum()
     }
 
     /// Returns the cost of the requests; zero without an inventory.
     pub(crate) fn cost(&self) -> &Cost {
         self.cost.get_or_init(|| {
-            self.rows.iter().filter_map(|facts| facts.cost).fold(Cost::default(), |mut all, cost| {
-                all.merge(*cost);
-                all
-            })
+            self.merged(|all: &mut Cost, facts| facts.cost.into_iter().for_each(|cost| all.merge(*cost)))
         })
     }
 

@@ -25,6 +25,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 pub(super) use self::case::{Case, Member};
 use self::causes::{Cause, cause, causes, is_on_log};
+pub(super) use self::identity::hashed;
 use crate::apiserver::ServedFrom;
 use crate::judged::{ClientSummary, JudgedClients, RequestLoad};
 use crate::k8s::{Scope, Verb};
@@ -99,7 +100,7 @@ pub(super) fn cases(
         cases.sort_by(|(a, _), (b, _)| order(a, hits).cmp(&order(b, hits)));
     };
     sort(&mut cases);
-    count_loads_once(&mut cases, judged_clients);
+    count_loads_once(&mut cases);
     sort(&mut cases);
     let mut cases: Vec<Case> = cases.into_iter().map(|(case, _)| case).collect();
     identity::make_unique(&mut cases, hits);
@@ -118,20 +119,16 @@ fn order<'c>(case: &'c Case, hits: &[HitRef<'_, '_>]) -> impl Ord + use<'c> {
 
 /// Counts the load of each request only for its first case. Thus the loads of all cases sum to at most the total
 /// load.
-fn count_loads_once(cases: &mut [(Case, Vec<&RowFacts<'_>>)], judged_clients: &JudgedClients) {
+fn count_loads_once(cases: &mut [(Case, Vec<&RowFacts<'_>>)]) {
     let mut taken: HashSet<*const RowFacts<'_>> = HashSet::new();
     for (case, rows) in cases {
         case.load = RequestLoad::default();
         for facts in rows.iter() {
             if taken.insert(std::ptr::from_ref(*facts)) {
-                case.load.add(load_of(facts, judged_clients));
+                case.load.add(facts.load());
             }
         }
     }
-}
-
-fn load_of(facts: &RowFacts<'_>, judged_clients: &JudgedClients) -> RequestLoad {
-    judged_clients.measure.load(facts.key, facts.shape_summary, facts.row, facts.cost)
 }
 
 fn on_input(at: usize, hit: &HitRef<'_, '_>) -> Case {
@@ -343,7 +340,7 @@ fn worst(causes: &[Cause<'_, '_>], judged_clients: &JudgedClients) -> Vec<Member
             member.severity = member.severity.max(cause.severity);
             if seen.insert(std::ptr::from_ref(*facts)) {
                 member.requests += facts.requests;
-                member.load.add(load_of(facts, judged_clients));
+                member.load.add(facts.load());
             }
         }
     }

@@ -13,7 +13,9 @@ use crate::apiserver::options::{
 use crate::apiserver::{RequestShape, Server, Target, resources};
 use crate::cost::Cost;
 use crate::judged::etcd::SlowRead;
-use crate::judged::{Agreement, ClientSummary, Job, JudgedClients, ProductRow, ShapeKey, ShapeSummary};
+use crate::judged::{
+    Agreement, ClientSummary, Job, JudgedClients, ProductRow, RequestLoad, ShapeKey, ShapeSummary,
+};
 use crate::k8s::user_agent::is_default_name;
 use crate::k8s::{Library, Scope, Verb};
 use crate::ledger::Row;
@@ -70,6 +72,11 @@ impl<'a> RowFacts<'a> {
 }
 
 impl RowFacts<'_> {
+    /// The load of the row's requests on the apiserver and etcd.
+    pub(crate) fn load(&self) -> RequestLoad {
+        self.judged.measure.load(self.key, self.shape_summary, self.row, self.cost)
+    }
+
     fn request(&self) -> Option<&RequestShape<CompactString>> {
         self.shape_summary.request_shape.as_deref()
     }
