@@ -9,9 +9,6 @@ use crate::judged::JudgedClients;
 use crate::k8s::timestamp;
 use crate::ledger::Merge;
 
-/// The basis of a cost if only durations are known.
-const LATENCY: &str = "latency";
-
 /// The cost of one client or of all clients; empty without an inventory.
 #[derive(Debug, Default)]
 pub(super) struct Costs {
@@ -124,7 +121,7 @@ pub(super) fn from_basis(basis: &CostBasis, cost_context: CostContext<'_>) -> v1
             total: received(*all, "at-most", 0),
             ..v1::Cost::default()
         },
-        CostBasis::Latency => v1::Cost { basis: LATENCY, ..v1::Cost::default() },
+        CostBasis::Latency => v1::Cost { basis: "latency", ..v1::Cost::default() },
     }
 }
 

@@ -267,9 +267,7 @@ fn fingerprint(summary: Option<&ClientSummary>, finding: &rules::Finding) -> Str
     let client_parts = match &finding.program {
         // The fingerprint has no client: a program's members change over time, and each member may have its own
         // finding.
-        Some(OnProgram { name, .. }) => {
-            program_parts(name.kind, name.product.as_deref(), name.service_account.as_deref())
-        }
+        Some(OnProgram { name, .. }) => name.fingerprint_parts().to_vec(),
         None => identity
             .iter()
             .map(String::as_str)
@@ -279,13 +277,6 @@ fn fingerprint(summary: Option<&ClientSummary>, finding: &rules::Finding) -> Str
     };
     let parts = client_parts.iter().chain(&finding.key).map(String::as_str);
     hashed(std::iter::once(finding.rule.as_str()).chain(parts))
-}
-
-/// Returns the parts of a program's fingerprint. An absent part is an empty string, so that a product never equals a
-/// ServiceAccount.
-fn program_parts(kind: &str, product: Option<&str>, service_account: Option<&str>) -> Vec<String> {
-    let part = |part: Option<&str>| part.unwrap_or_default().to_owned();
-    vec![format!("program {kind}"), part(product), part(service_account)]
 }
 
 /// Returns the commands that show a finding. Texts that clients chose may be hostile, so they are quoted for the shell.
@@ -345,13 +336,11 @@ mod tests {
 
     #[test]
     fn fingerprint_differs_between_product_and_service_account_of_one_name() {
-        let parts = [
-            program_parts("user", Some("lister"), None),
-            program_parts("user", None, Some("lister")),
-            program_parts("user", Some("lister"), Some("lister")),
-        ];
+        let name = || Some("lister".to_owned());
+        let parts = [(name(), None), (None, name()), (name(), name())].map(|(product, service_account)| {
+            ProgramName { kind: "user", product, service_account }.fingerprint_parts()
+        });
         assert!(parts[0] != parts[1] && parts[1] != parts[2] && parts[0] != parts[2], "{parts:?}");
-        assert!(parts.iter().all(|parts| parts.len() == 3), "{parts:?}");
     }
 
     #[test]

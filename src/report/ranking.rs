@@ -137,32 +137,11 @@ fn first_findings(cases: &[Case], findings: usize, most: usize) -> Vec<bool> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
-    use crate::judged::RequestLoad;
-    use crate::rules::Severity;
 
     /// Creates a case. Only its first finding belongs to the worst member.
     fn case(findings: Vec<usize>) -> Case {
-        Case {
-            severity: Severity::Warning,
-            client: None,
-            members: "client",
-            clients: BTreeSet::from([0, 1]),
-            worst: Vec::new(),
-            findings,
-            worst_findings: 1,
-            is_on_sum: false,
-            resources: 1,
-            rules: Vec::new(),
-            resource: None,
-            requests: 1,
-            peak_per_minute: 1.0,
-            load: RequestLoad::default(),
-            fingerprint: String::new(),
-            source: None,
-        }
+        Case { findings, worst_findings: 1, ..Case::default() }
     }
 
     #[test]

@@ -56,6 +56,13 @@ impl ProgramName {
         }
     }
 
+    /// Returns the parts of a fingerprint. An absent part is an empty string, so that a product never equals a
+    /// ServiceAccount.
+    pub(crate) fn fingerprint_parts(&self) -> [String; 3] {
+        let part = |part: &Option<String>| part.clone().unwrap_or_default();
+        [format!("program {}", self.kind), part(&self.product), part(&self.service_account)]
+    }
+
     /// Whether different programs can have this name. Then a sum over the clients is meaningless.
     pub(crate) fn is_ambiguous(&self) -> bool {
         self.service_account.as_deref() == Some(DEFAULT)
@@ -82,21 +89,8 @@ fn is_library_default(product: &str) -> bool {
 
 /// Whether a product names only a library or a kind of program, such as `operator`.
 pub(crate) fn names_kind_or_library(product: &str) -> bool {
-    const KINDS: [&str; 12] = [
-        "agent",
-        "cli",
-        "client",
-        "controller",
-        "controller-manager",
-        "daemon",
-        "default",
-        "operator",
-        "server",
-        "service",
-        "webhook",
-        "worker",
-    ];
-    is_library_default(product) || KINDS.contains(&product)
+    const KINDS: &str = "agent cli client controller controller-manager daemon default operator server service webhook worker";
+    is_library_default(product) || KINDS.split(' ').any(|kind| kind == product)
 }
 
 /// Whether many programs probably share this product: a library's default, or a tool that scripts call.

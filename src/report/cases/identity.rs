@@ -38,9 +38,7 @@ pub(super) fn on_clients(
     // Prefer the program to the client. If the case later gets more members, the program stays the same, but the
     // worst client may change.
     let client = match ProgramName::new(summary, product) {
-        Some(ProgramName { kind, product, service_account }) => {
-            [format!("program {kind}"), product.unwrap_or_default(), service_account.unwrap_or_default()]
-        }
+        Some(name) => name.fingerprint_parts(),
         None => [
             format!("client {product}"),
             summary.identity(),

@@ -134,21 +134,12 @@ fn count_loads_once(cases: &mut [(Case, Vec<&RowFacts<'_>>)]) {
 fn on_input(at: usize, hit: &HitRef<'_, '_>) -> Case {
     Case {
         severity: hit.severity,
-        client: None,
         members: "client",
-        clients: BTreeSet::new(),
-        worst: Vec::new(),
         findings: vec![at],
         worst_findings: 1,
-        is_on_sum: false,
-        resources: 0,
         rules: vec![hit.rule.id.clone()],
-        resource: None,
-        requests: 0,
-        peak_per_minute: 0.0,
-        load: RequestLoad::default(),
         fingerprint: identity::on_input(&hit.rule.id),
-        source: None,
+        ..Case::default()
     }
 }
 

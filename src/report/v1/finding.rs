@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-use super::{Cost, EtcdSlow, Example, Load, Pattern, ServiceAccount, Shared, Timestamp};
+use super::{Cost, EtcdSlow, Load, Pattern, ServiceAccount, Shared, Timestamp};
 pub(crate) use crate::rules::FindingVerdict as Path;
 
 /// A finding: requests of a client that match a rule.
@@ -225,6 +225,22 @@ pub struct Evidence {
     /// The duration; null for a long-running request.
     pub(crate) duration_micros: Option<u64>,
     /// The HTTP status of the response.
+    pub(crate) status: Option<u16>,
+}
+
+/// One request of the log, as evidence.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Example {
+    /// The request URI as the client sent it. The content of a continue token is removed.
+    pub(crate) request_uri: Box<str>,
+    pub(crate) file: Shared<str>,
+    /// The line in the file, from 1.
+    pub(crate) line: u64,
+    #[serde(rename = "auditID")]
+    pub audit_id: Box<str>,
+    pub(crate) timestamp: Option<Timestamp>,
+    pub(crate) duration_micros: Option<u64>,
     pub(crate) status: Option<u16>,
 }
 

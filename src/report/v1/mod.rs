@@ -7,15 +7,12 @@
 mod case;
 mod cost;
 mod etcd_log;
-mod example;
 mod finding;
 mod input;
-mod load;
 mod pattern;
 mod server_log;
 mod shared;
 mod timeline;
-mod version;
 
 use std::collections::BTreeMap;
 
@@ -26,18 +23,16 @@ use crate::judged::Agreement;
 use crate::ledger::histogram::Buckets;
 
 pub use case::{Case, Member, Members, Source};
-pub use cost::{Amount, Cost, CostMinute, Inventory, InventoryFile, Lack, Ranking, Work};
+pub use cost::{Amount, Cost, CostMinute, Inventory, InventoryFile, Lack, Load, Ranking, Work, is_estimate};
 pub(crate) use etcd_log::{EtcdAmount, EtcdClient, EtcdLog, EtcdRequest, EtcdRequests, EtcdSlow, EtcdSource};
-pub(crate) use example::Example;
 pub use finding::Finding;
 pub(crate) use finding::{
-    Evidence, FindingCounts, KnownProduct, Named, Path, Permission, Policy, Program, Rival, RuleInfo,
-    RuleRef, SourceInfo, Suppressed, SuppressionInfo, Who,
+    Evidence, Example, FindingCounts, KnownProduct, Named, Path, Permission, Policy, Program, Rival,
+    RuleInfo, RuleRef, SourceInfo, Suppressed, SuppressionInfo, Who,
 };
 pub use input::{
     Copy, Damaged, Input, NotRead, NotReadFile, SkippedAt, SourceInput, UnknownFiles, UnreadAt, WithoutEvents,
 };
-pub use load::{Load, is_estimate};
 pub use pattern::Pattern;
 pub(crate) use pattern::{
     AllFollowed, Chains, Followed, Herd, Herds, Informers, Instance, Poller, Polling, Watches,
@@ -46,7 +41,6 @@ pub use server_log::{Items, PriorityAndFairness, TraceGroup};
 pub use shared::{Shared, Timestamp};
 pub use timeline::minute;
 pub use timeline::{Peak, PeakClient, Point, Points, Timeline};
-pub(crate) use version::{VersionEvidence, VersionRange, VersionTotals};
 
 /// The version of this contract.
 pub(crate) const SCHEMA_VERSION: u32 = 1;
@@ -159,6 +153,41 @@ pub(crate) struct ServerVersion {
     pub(crate) first_timestamp: Option<String>,
     /// The time of the last evidence.
     pub(crate) last_timestamp: Option<String>,
+}
+
+/// A range of Kubernetes versions.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct VersionRange {
+    /// The oldest version.
+    pub(crate) min: String,
+    /// The newest version. Without a patch level, the newest patch release of this minor version.
+    pub(crate) max: String,
+}
+
+/// A fact in the log that excludes Kubernetes versions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct VersionEvidence {
+    pub(crate) fact: String,
+    /// The files that show the fact; empty for a sum over all files.
+    pub(crate) source: String,
+    /// The excluded versions, such as `1.19 to 1.29 and 1.34 to 1.37`.
+    pub(crate) excludes: String,
+}
+
+/// The totals, assuming that the server has a version in this range. The log does not exclude these versions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct VersionTotals {
+    /// The oldest version of the range.
+    pub(crate) min: String,
+    /// The newest version of the range.
+    pub(crate) max: String,
+    /// LISTs read from etcd.
+    pub(crate) etcd_lists: u64,
+    /// GETs read from etcd.
+    pub(crate) etcd_gets: u64,
+    /// LISTs whose limit the server ignored.
+    pub(crate) limit_ignored: u64,
 }
 
 /// Counts of requests, for one client or for all clients.

@@ -257,20 +257,8 @@ pub const REQUEST: &[Variable<RowGetter>] = variables! { |row|
 
 /// Whether a client shows objects to people, such as a dashboard.
 pub(crate) fn is_viewer(row: &RowFacts<'_>) -> bool {
-    const VIEWERS: [&str; 12] = [
-        "aptakube",
-        "dashboard",
-        "freelens",
-        "headlamp",
-        "headlamp-server",
-        "k9s",
-        "kubernetes-dashboard",
-        "kubernetes-dashboard-api",
-        "lens",
-        "monokle",
-        "octant",
-        "openlens",
-    ];
+    const VIEWERS: &str = "aptakube dashboard freelens headlamp headlamp-server k9s kubernetes-dashboard \
+                           kubernetes-dashboard-api lens monokle octant openlens";
     let product = row.product.to_ascii_lowercase();
-    VIEWERS.contains(&&*product) || row.client.library(row.product) == Library::Browser
+    VIEWERS.split(' ').any(|viewer| viewer == product) || row.client.library(row.product) == Library::Browser
 }
