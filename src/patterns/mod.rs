@@ -23,7 +23,9 @@ use rustc_hash::FxBuildHasher;
 
 #[cfg(test)]
 use pattern::Relists;
-pub(crate) use pattern::{Chains, Herd, Herds, Informers, ListCost, Pattern, Poller, Polling, Watching};
+pub(crate) use pattern::{
+    Chains, Herd, Herds, Informers, ListCost, Pattern, Poller, Polling, Watching, merge_counts,
+};
 pub(crate) use running::Running;
 
 use pattern::ShapePatterns;

@@ -12,6 +12,19 @@ use std::cmp::Reverse;
 use crate::ledger::{Histogram, Merge};
 use crate::requests::Instance;
 
+/// Implements [`Merge`] for a type with counts: adds some fields, and takes the maximum of the others.
+macro_rules! merge_counts {
+    ($type:ty: add $($($sum:ident).+),+; max $($maximum:ident),*) => {
+        impl $crate::ledger::Merge for $type {
+            fn merge(&mut self, other: Self) {
+                $(self.$($sum).+ += other.$($sum).+;)+
+                $(self.$maximum = self.$maximum.max(other.$maximum);)*
+            }
+        }
+    };
+}
+pub(crate) use merge_counts;
+
 /// The patterns in the requests of one row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Pattern {
@@ -116,17 +129,10 @@ impl Informers {
     }
 }
 
-impl Merge for Informers {
-    fn merge(&mut self, other: Self) {
-        self.starts += other.starts;
-        self.relists.expired += other.relists.expired;
-        self.relists.refused += other.relists.refused;
-        self.relists.ended += other.relists.ended;
-        self.most_relists = self.most_relists.max(other.most_relists);
-        self.most_in_an_hour = self.most_in_an_hour.max(other.most_in_an_hour);
-        self.further_pages += other.further_pages;
-        self.starts_twice += other.starts_twice;
-    }
+merge_counts! {
+    Informers:
+    add starts, relists.expired, relists.refused, relists.ended, further_pages, starts_twice;
+    max most_relists, most_in_an_hour
 }
 
 /// Reports show the names of at most this many instances.
@@ -304,17 +310,10 @@ pub struct Chains {
     pub(crate) without_first_page: u64,
 }
 
-impl Merge for Chains {
-    fn merge(&mut self, other: Self) {
-        self.count += other.count;
-        self.pages += other.pages;
-        self.longest_pages = self.longest_pages.max(other.longest_pages);
-        self.longest_micros = self.longest_micros.max(other.longest_micros);
-        self.expired += other.expired;
-        self.restarted += other.restarted;
-        self.inconsistent_pages += other.inconsistent_pages;
-        self.without_first_page += other.without_first_page;
-    }
+merge_counts! {
+    Chains:
+    add count, pages, expired, restarted, inconsistent_pages, without_first_page;
+    max longest_pages, longest_micros
 }
 
 /// The lifetimes of watches.
@@ -342,18 +341,10 @@ pub struct Watching {
     pub(crate) fallbacks: u64,
 }
 
-impl Merge for Watching {
-    fn merge(&mut self, other: Self) {
-        self.count += other.count;
-        self.ended += other.ended;
-        self.short += other.short;
-        self.most_short = self.most_short.max(other.most_short);
-        self.most_short_in_an_hour = self.most_short_in_an_hour.max(other.most_short_in_an_hour);
-        self.doubled += other.doubled;
-        self.most_at_once = self.most_at_once.max(other.most_at_once);
-        self.doubled_instances += other.doubled_instances;
-        self.fallbacks += other.fallbacks;
-    }
+merge_counts! {
+    Watching:
+    add count, ended, short, doubled, doubled_instances, fallbacks;
+    max most_short, most_short_in_an_hour, most_at_once
 }
 
 /// Restarts and open watches of processes.

@@ -8,13 +8,6 @@ use crate::judged::{Job, ShapeSummary};
 use crate::k8s::Verb;
 use crate::rules::job_advice::job_advice;
 
-/// The start of several texts, for `concat!`.
-macro_rules! informer {
-    () => {
-        "Keep the objects in an informer: one LIST, then a WATCH."
-    };
-}
-
 const FROM_INDEX: &str = "Send resourceVersion=0 and no limit. The watch cache then serves the LIST from its index of \
                           pods by node. A page with a limit costs about three range reads of etcd. If the LIST \
                           repeats, WATCH with the same selector, or read /pods from the node's kubelet.";
@@ -122,12 +115,11 @@ fn for_any(reason: Reason, verb: Verb, server: &Server) -> Option<&'static str> 
     // snapshots.
     let pages_from_cache =
         server.consistent_reads_from_cache() && server.enabled(Gate::ListFromCacheSnapshot);
-    let text = match reason {
-        Reason::ListConsistentFromEtcd | Reason::ListConsistentLimitAlpha => concat!(
-            informer!(),
-            " If a LIST must stay and data that is seconds old is enough, send resourceVersion=0 without a \
+    Some(match reason {
+        Reason::ListConsistentFromEtcd | Reason::ListConsistentLimitAlpha => {
+            "Keep the objects in an informer: one LIST, then a WATCH. If a LIST must stay and data that is seconds old is enough, send resourceVersion=0 without a \
              limit. On 1.31 and later with etcd 3.4.31, 3.5.13 or later, the watch cache serves the same LIST."
-        ),
+        }
         Reason::ListConsistentGateOff => {
             "Switch the feature gate ConsistentListFromCache on again. It is on by default from 1.31."
         }
@@ -151,15 +143,11 @@ fn for_any(reason: Reason, verb: Verb, server: &Server) -> Option<&'static str> 
         Reason::ListContinueFromEtcd | Reason::ListContinueOldEtcd
             if server.consistent_reads_from_cache() =>
         {
-            concat!(
-                informer!(),
-                " If a LIST must stay, drop the limit: without it, the watch cache serves the LIST."
-            )
+            "Keep the objects in an informer: one LIST, then a WATCH. If a LIST must stay, drop the limit: without it, the watch cache serves the LIST."
         }
-        Reason::ListContinueFromEtcd | Reason::ListContinueOldEtcd => concat!(
-            informer!(),
-            " If pages must stay, use larger ones (limit=500 or more) for fewer reads from etcd."
-        ),
+        Reason::ListContinueFromEtcd | Reason::ListContinueOldEtcd => {
+            "Keep the objects in an informer: one LIST, then a WATCH. If pages must stay, use larger ones (limit=500 or more) for fewer reads from etcd."
+        }
         Reason::ListContinueSnapshot => {
             "Request the next page without pauses. A late page is read from etcd, or gets 410."
         }
@@ -212,8 +200,7 @@ fn for_any(reason: Reason, verb: Verb, server: &Server) -> Option<&'static str> 
             "Let the client wait as long as Retry-After says, and lower its rate. Check which client costs most here."
         }
         _ => return None,
-    };
-    Some(text)
+    })
 }
 
 /// Names the parameters that the server ignores, and the parameters that the client probably meant.

@@ -9,7 +9,7 @@ use super::context::Context;
 use super::minutes::ResourceTimelines;
 use super::ranking::{Loads, Rank};
 use super::server_log::{flows, items};
-use super::sums::{RequestsOverTime, Sums, distinct, latency, statuses, sum_statuses};
+use super::sums::{RequestsOverTime, Sums, distinct, latency, statuses};
 use super::text_cache::TextCache;
 use super::{advice, cost, patterns, v1};
 use crate::apiserver::{LimitVerdict, ServedFrom};
@@ -116,7 +116,7 @@ impl ClientConverter<'_> {
         counts.requests += requests;
         sums.by_verb.add(verb, requests);
         sums.by_served_from.add(key.served_from.as_str(), requests);
-        counts.statuses = sum_statuses(counts.statuses, statuses);
+        counts.statuses.merge(statuses);
         counts.observed.merge(observed);
         if key.limit == LimitVerdict::Ignored && key.verb == Some(Verb::List) {
             counts.limit_ignored += requests;

@@ -7,6 +7,7 @@ use super::v1;
 use crate::judged::RequestLoad;
 use crate::ledger::timeline::Rate;
 use crate::ledger::{self, DistinctSet, Histogram, Merge, Row, Timeline};
+use crate::patterns::merge_counts;
 
 /// Requests over time, in windows of any width.
 #[derive(Debug, Default)]
@@ -100,7 +101,7 @@ impl Sums {
         own.etcd_micros = own.etcd_micros.saturating_add(new.etcd_micros);
         own.limit_ignored += new.limit_ignored;
         own.etcd_writes += new.etcd_writes;
-        own.statuses = sum_statuses(own.statuses, new.statuses);
+        own.statuses.merge(new.statuses);
         own.observed.merge(new.observed);
         self.latency.merge_from(&other.latency);
         self.times.add(&other.times);
@@ -166,18 +167,10 @@ pub(super) fn statuses(row: &Row, requests: u64) -> v1::Statuses {
     }
 }
 
-pub(super) fn sum_statuses(a: v1::Statuses, b: v1::Statuses) -> v1::Statuses {
-    v1::Statuses {
-        informational: a.informational + b.informational,
-        success: a.success + b.success,
-        redirect: a.redirect + b.redirect,
-        client_error: a.client_error + b.client_error,
-        server_error: a.server_error + b.server_error,
-        none: a.none + b.none,
-        conflict: a.conflict + b.conflict,
-        gone: a.gone + b.gone,
-        too_many_requests: a.too_many_requests + b.too_many_requests,
-    }
+merge_counts! {
+    v1::Statuses:
+    add informational, success, redirect, client_error, server_error, none, conflict, gone, too_many_requests;
+    max
 }
 
 pub(super) fn distinct(set: &DistinctSet) -> v1::Distinct {

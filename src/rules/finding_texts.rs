@@ -101,7 +101,6 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &RowGroup<'_>) ->
     let (clients, requests, servers) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
     // Looks up only the variables that a text uses, because most texts use few.
     let placeholders = |text: &TextTemplate, escape: fn(&str) -> String| {
-        let named = |root: Root| text.names(root.as_str());
         let facts =
             |cell: &OnceCell<Arc<NamedValues>>, root: Root, names: &[Variable<RowGetter>], name: &str| {
                 let values = || Arc::new(nonempty_values(names, |get| get(group.representative())));
@@ -118,19 +117,19 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &RowGroup<'_>) ->
         if text.names("rivals") {
             filled.push(("rivals", rivals::prose(&rivals(), resource_or, escape).into()));
         }
-        if named(Root::Client) {
-            filled.push(("client", facts(&clients, Root::Client, CLIENT, &name)));
+        let of_row = [
+            (&clients, Root::Client, CLIENT, &*name),
+            (&requests, Root::Request, REQUEST, ""),
+            (&servers, Root::Server, SERVER, ""),
+        ];
+        for (cell, root, names, name) in of_row.into_iter().filter(|(_, root, ..)| text.names(root.as_str()))
+        {
+            filled.push((root.as_str(), facts(cell, root, names, name)));
         }
-        if named(Root::Request) {
-            filled.push(("request", facts(&requests, Root::Request, REQUEST, "")));
-        }
-        if named(Root::Server) {
-            filled.push(("server", facts(&servers, Root::Server, SERVER, "")));
-        }
-        if named(Root::Stats) {
+        if text.names("stats") {
             filled.push(("stats", template_object(Root::Stats, &stats, escape)));
         }
-        if named(Root::Threshold) {
+        if text.names("threshold") {
             filled.push(("threshold", thresholds(rule)));
         }
         Value::from_pairs(filled)

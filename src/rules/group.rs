@@ -15,7 +15,7 @@ use crate::judged::etcd::SlowReads;
 use crate::judged::{ClientSummary, JudgedClients, RequestLoad, ShapeKey};
 use crate::k8s::Verb;
 use crate::ledger::{Histogram, Merge, RequestRates, Row, Targets, Timeline, timeline::Rate};
-use crate::patterns::Pattern;
+use crate::patterns::{Pattern, merge_counts};
 
 /// The numbers of requests that a client sends for a resource. They include requests that the rule does not match.
 #[derive(Debug, Clone, Copy, Default)]
@@ -25,6 +25,8 @@ pub(crate) struct Companions {
     /// Creates, updates, patches and deletes, including those of subresources.
     pub(crate) writes: u64,
 }
+
+merge_counts! { Companions: add watches, lists, writes; max }
 
 /// A resource that a group's clients GET from etcd in the same minutes in which they send the group's requests.
 #[derive(Debug, Clone, Copy, Default)]
@@ -321,14 +323,9 @@ impl<'a> RowGroup<'a> {
     /// Includes requests that the rule does not match.
     pub(crate) fn companions(&self) -> Companions {
         let resource = self.leading().key.resource.as_deref().unwrap_or_default();
-        self.members().iter().fold(Companions::default(), |all, client| {
-            let own = self.totals.companions(*client, resource);
-            Companions {
-                watches: all.watches + own.watches,
-                lists: all.lists + own.lists,
-                writes: all.writes + own.writes,
-            }
-        })
+        let mut all = Companions::default();
+        self.members().iter().for_each(|client| all.merge(self.totals.companions(*client, resource)));
+        all
     }
 
     /// Slow reads in etcd's own log that match LISTs of the group.

@@ -10,7 +10,7 @@ use rustc_hash::FxBuildHasher;
 use super::condition::{CheckedExpr, Condition};
 use super::facts::RowFacts;
 use super::finding_texts;
-use super::gates::{self, Gates, RequestGate, Worst};
+use super::gates::{self, Gates, Worst};
 use super::group::RowGroup;
 use super::input::{INPUT, InputFacts};
 use super::matching::{Matcher, ResultCache};
@@ -21,8 +21,10 @@ use super::stats::STATS;
 use super::value::VariableValue;
 use super::variables::{Root, VariableRef, threshold_value};
 use super::{Finding, HitRef, Suppression};
+use crate::apiserver::LimitVerdict;
 use crate::apiserver::resources::OTHER;
 use crate::judged::JudgedClients;
+use crate::k8s::Verb;
 use crate::ledger::InputCounts;
 
 /// The findings of a run, with their texts.
@@ -114,7 +116,27 @@ impl<'r> Hits<'r> {
     }
 
     pub(crate) fn gates(&self) -> Gates {
-        gates_of(self.rules, &self.input.rows, &self.judged)
+        let rows = &self.input.rows;
+        let mut is_accepted: Vec<bool> = Vec::new();
+        for row in self.judged.iter().flat_map(|outcome| &outcome.accepted) {
+            is_accepted.resize(rows.facts.len(), false);
+            is_accepted[*row] = true;
+        }
+        let count = |is_counted| gates::requests(is_counted, rows, &is_accepted);
+        let worst = |group: &RowGroup<'_>| Worst {
+            client: group.rows[0].client.identity(),
+            shape: group.rows[0].key.name(),
+            requests: group.requests(),
+        };
+        let by_rule = self.rules.iter().zip(&self.judged).map(|(rule, outcome)| {
+            gates::findings(rule, reported(outcome).map(|hit| (hit.severity, hit.group.as_ref().map(worst))))
+        });
+        Gates {
+            etcd_list: count(|key| key.verb == Some(Verb::List) && key.is_from_etcd()),
+            etcd_get: count(|key| key.verb == Some(Verb::Get) && key.is_from_etcd()),
+            limit_ignored: count(|key| key.verb == Some(Verb::List) && key.limit == LimitVerdict::Ignored),
+            rules: by_rule.collect(),
+        }
     }
 
     /// Renders the findings for which `is_chosen` is true. `is_chosen` has an entry for each of [`Hits::refs`].
@@ -164,29 +186,6 @@ impl<'r> Hits<'r> {
 /// The findings of a rule that are not suppressed.
 fn reported<'h, 'r>(outcome: &'h RuleOutcome<'r>) -> impl Iterator<Item = &'h Hit<'r>> {
     outcome.hits.iter().filter(|hit| hit.suppressed_by.is_none())
-}
-
-fn gates_of(rules: &[Rule], rows: &Rows<'_>, judged: &[RuleOutcome<'_>]) -> Gates {
-    let mut is_accepted: Vec<bool> = Vec::new();
-    for row in judged.iter().flat_map(|outcome| &outcome.accepted) {
-        is_accepted.resize(rows.facts.len(), false);
-        is_accepted[*row] = true;
-    }
-    let count = |gate| gates::requests(gate, rows, &is_accepted);
-    let worst = |group: &RowGroup<'_>| Worst {
-        client: group.rows[0].client.identity(),
-        shape: group.rows[0].key.name(),
-        requests: group.requests(),
-    };
-    let by_rule = rules.iter().zip(judged).map(|(rule, outcome)| {
-        gates::findings(rule, reported(outcome).map(|hit| (hit.severity, hit.group.as_ref().map(worst))))
-    });
-    Gates {
-        etcd_list: count(RequestGate::EtcdList),
-        etcd_get: count(RequestGate::EtcdGet),
-        limit_ignored: count(RequestGate::LimitIgnored),
-        rules: by_rule.collect(),
-    }
 }
 
 /// The minimum number of matching requests of a client. Clients with fewer requests repeat nothing, so they do not

@@ -98,11 +98,16 @@ fn titled(mut schema: Value, title: &str, description: &str) -> Value {
     described(schema, description)
 }
 
+/// The variables of these roots: full name, type and description.
+fn variables(roots: &[Root]) -> impl Iterator<Item = (String, Kind, &'static str)> {
+    roots.iter().flat_map(|root| {
+        root.names().into_iter().map(|(name, kind, doc)| (format!("{}.{name}", root.as_str()), kind, doc))
+    })
+}
+
 /// Joins a description and one line for each variable of these roots.
 fn documented(doc: &str, roots: &[Root]) -> String {
-    let names = roots.iter().flat_map(|root| root.names().into_iter().map(move |name| (root, name)));
-    let lines =
-        names.map(|(root, (name, kind, doc))| format!("\n- {}.{name} ({kind}): {doc}", root.as_str()));
+    let lines = variables(roots).map(|(name, kind, doc)| format!("\n- {name} ({kind}): {doc}"));
     let lines: String = lines.collect();
     if lines.is_empty() { doc.to_owned() } else { format!("{doc}\n{lines}") }
 }
@@ -110,9 +115,7 @@ fn documented(doc: &str, roots: &[Root]) -> String {
 /// Returns the schema of a CEL condition, or of YAML's `true`. It has an example for each variable, for completion in
 /// editors.
 fn condition(roots: &[Root]) -> Value {
-    let names = roots.iter().flat_map(|root| root.names().into_iter().map(move |name| (root, name)));
-    let examples: Vec<String> =
-        names.map(|(root, (name, kind, _))| example(&format!("{}.{name}", root.as_str()), kind)).collect();
+    let examples: Vec<String> = variables(roots).map(|(name, kind, _)| example(&name, kind)).collect();
     json!({ "type": ["string", "boolean"], "minLength": 1, "examples": examples })
 }
 

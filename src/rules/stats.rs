@@ -22,6 +22,13 @@ fn millis(micros: Option<u64>) -> u64 {
     micros.unwrap_or(0) / 1_000
 }
 
+fn distinct<T: Ord>(values: impl Iterator<Item = T>) -> u64 {
+    let mut values: Vec<T> = values.collect();
+    values.sort_unstable();
+    values.dedup();
+    values.len() as u64
+}
+
 /// Returns the number of minutes over which the peak is averaged. Returns 0 if the peak is not an average, or is
 /// unknown.
 pub(super) fn peak_mean_minutes(group: &RowGroup<'_>) -> u64 {
@@ -190,20 +197,9 @@ const OF_ROWS: &[Variable<GroupGetter>] = variables! { |group|
     /// Clients in the group: more than one if clients of a program are evaluated together (`groupBy: program`).
     clients: Int = group.members().len() as u64;
     /// Distinct request shapes in the group.
-    shapes: Int = {
-        // Clients of a group may share a shape, at one address or at several.
-        let mut keys: Vec<_> = group.rows.iter().map(|facts| facts.key).collect();
-        keys.sort_unstable();
-        keys.dedup();
-        keys.len() as u64
-    };
+    shapes: Int = distinct(group.rows.iter().map(|facts| facts.key));
     /// Distinct user agent products in the group.
-    products: Int = {
-        let mut products: Vec<_> = group.rows.iter().map(|facts| facts.product).collect();
-        products.sort_unstable();
-        products.dedup();
-        products.len() as u64
-    };
+    products: Int = distinct(group.rows.iter().map(|facts| facts.product));
 };
 
 /// Variables about failed requests. A rule that uses one shows failed requests as evidence.

@@ -319,11 +319,8 @@ mod tests {
     use minijinja::context;
 
     fn compile(source: &str) -> Result<TextTemplate, Vec<CheckError>> {
-        TextTemplate::compile(
-            source,
-            &VariableScope { roots: &[Root::Client, Root::Stats], thresholds: &[] },
-            true,
-        )
+        let scope = VariableScope { roots: &[Root::Client, Root::Stats], thresholds: &[] };
+        TextTemplate::compile(source, &scope, true)
     }
 
     #[test]
@@ -340,6 +337,10 @@ mod tests {
         let values = context! { client => client, stats => context! { requests => 3 }, resource => "pods" };
         assert_eq!(text.render(&values).as_deref(), Ok("a/b (user): 3 of pods"));
     }
+
+    const BRACES: &str = "a placeholder cannot have braces, a backslash or two kinds of quotes";
+    const PRODUCT: &str = "only numbers can be multiplied; put them in parentheses";
+    const SET: &str = "'{% set %}' is not available here; use if, elif, else, endif";
 
     #[test]
     fn invalid_placeholders_are_rejected() {
@@ -361,30 +362,12 @@ mod tests {
                 format!("{{{{ 1{} }}}}", "+1".repeat(100)),
                 "the placeholder is longer than 200 bytes; shorten it",
             ),
-            (
-                "{{ '}}' ~ client }}".to_owned(),
-                "a placeholder cannot have braces, a backslash or two kinds of quotes",
-            ),
-            (
-                r#"{{ "'" ~ '}}' ~ client }}"#.to_owned(),
-                "a placeholder cannot have braces, a backslash or two kinds of quotes",
-            ),
-            (
-                "{% if {} %}{% endif %}".to_owned(),
-                "a placeholder cannot have braces, a backslash or two kinds of quotes",
-            ),
-            (
-                "{{ client.kind * 999999999 }}".to_owned(),
-                "only numbers can be multiplied; put them in parentheses",
-            ),
-            (
-                "{{ 999999999 * stats.requests|count }}".to_owned(),
-                "only numbers can be multiplied; put them in parentheses",
-            ),
-            (
-                "{% set a = client.kind %}".to_owned(),
-                "'{% set %}' is not available here; use if, elif, else, endif",
-            ),
+            ("{{ '}}' ~ client }}".to_owned(), BRACES),
+            (r#"{{ "'" ~ '}}' ~ client }}"#.to_owned(), BRACES),
+            ("{% if {} %}{% endif %}".to_owned(), BRACES),
+            ("{{ client.kind * 999999999 }}".to_owned(), PRODUCT),
+            ("{{ 999999999 * stats.requests|count }}".to_owned(), PRODUCT),
+            ("{% set a = client.kind %}".to_owned(), SET),
             ("{{ 9999999999 }}".to_owned(), "a number has at most 9 digits"),
             ("a".repeat(LONGEST + 1), "the text has 16385 bytes; the limit is 16384"),
         ] {
