@@ -39,7 +39,6 @@ impl Merge for Agreement {
     }
 }
 
-/// Compares the measurements of a row with its verdict.
 pub(crate) fn compare(verb: Verb, verdict: Verdict, version: KubeVersion, observed: &Observed) -> Agreement {
     let annotates_decoding = version.at_least(30, 0);
     // 1.37 may read a LIST from etcd with RangeStream, which the latency tracker does not see.

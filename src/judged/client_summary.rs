@@ -35,14 +35,12 @@ pub(crate) enum Job {
 pub(crate) struct Agent {
     /// One of the user agents with this product, as an example.
     pub(crate) example: String,
-    /// The client library in the user agent.
     pub(crate) library: Library,
     /// The known product, with the evidence that identifies it.
     pub(crate) known_product: Option<(&'static Product, RecognizedBy)>,
     pub(crate) job: Job,
 }
 
-/// One client.
 #[derive(Debug)]
 pub struct ClientSummary {
     /// The key of the client; `None` for the overflow row.
@@ -100,7 +98,6 @@ impl ClientSummary {
         self.agents.get(product).map_or(Library::Unknown, |agent| agent.library)
     }
 
-    /// Whether a product of the client is a job.
     pub(crate) fn job(&self, product: &str) -> Job {
         self.agents.get(product).map_or(Job::No, |agent| agent.job)
     }

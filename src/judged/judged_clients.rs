@@ -37,7 +37,6 @@ pub struct JudgedClients {
     pub clients: Vec<ClientSummary>,
     /// The server's configuration, with the best estimate of its version.
     pub(crate) server: Server,
-    /// How certain the version is.
     pub(crate) version: Doubt,
     /// True if the log contains only RequestReceived events.
     pub(crate) received_only: bool,
@@ -54,7 +53,6 @@ pub struct JudgedClients {
     pub(crate) measure: Measure,
 }
 
-/// The inputs for verdicts and costs.
 struct VerdictInputs<'a> {
     /// The server for each version index.
     servers: &'a [Server],
@@ -178,7 +176,6 @@ impl JudgedClients {
         judged
     }
 
-    /// Matches slow reads of etcd to the clients' LISTs.
     pub(crate) fn match_slow_reads<'a>(&mut self, ranges: impl Iterator<Item = &'a SlowRange>) {
         self.slow_reads = etcd::match_slow_reads(&mut self.clients, ranges);
     }

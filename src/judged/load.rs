@@ -28,7 +28,6 @@ named! {
     pub(crate) fn as_str;
 }
 
-/// How load is measured.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Measure {
     pub(crate) unit: LoadUnit,
@@ -36,7 +35,6 @@ pub(crate) struct Measure {
     pub(crate) received_only: bool,
 }
 
-/// The load of some requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct RequestLoad {
     /// The amount, in the report's unit.

@@ -17,7 +17,6 @@ pub struct ShapeKey {
     /// The resource with its group, or the class of a path that is not a resource.
     pub resource: Option<Arc<str>>,
     pub(crate) subresource: Option<Arc<str>>,
-    /// The scope of the request path.
     pub(crate) scope: Option<Scope>,
     /// The list options as a query string. Placeholders such as `…` and `N` replace values that differ between
     /// requests.
@@ -27,7 +26,6 @@ pub struct ShapeKey {
     pub(crate) served_from: ServedFrom,
     /// If `served_from` is `depends`: where most of these requests are served from.
     pub(crate) likely: Option<ServedFrom>,
-    /// Whether the server honors the limit.
     pub(crate) limit: LimitVerdict,
     /// The status with which the server refuses such requests.
     pub(crate) rejected: Option<u16>,
@@ -36,6 +34,9 @@ pub struct ShapeKey {
     /// The Kubernetes version for which the verdict was computed.
     pub(crate) kube_version: KubeVersion,
 }
+
+/// See [`ShapeKey::request`].
+pub(crate) type RequestKey<'a> = (Option<Verb>, Option<&'a str>, Option<&'a str>, Option<Scope>, &'a str);
 
 impl ShapeKey {
     /// The key of a request shape with this verdict, for a server of this version.
@@ -65,6 +66,12 @@ impl ShapeKey {
     ) -> Self {
         let status = status_class.status().filter(|_| !received_only);
         Self::new(shape, judge(server, &shape.as_borrowed(), status), server.version)
+    }
+
+    /// The parts of the key that do not depend on its verdict.
+    pub(crate) fn request(&self) -> RequestKey<'_> {
+        let (resource, subresource) = (self.resource.as_deref(), self.subresource.as_deref());
+        (self.verb, resource, subresource, self.scope, &self.parameters)
     }
 
     pub(super) fn folded(version: KubeVersion) -> Self {

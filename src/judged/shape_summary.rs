@@ -27,7 +27,6 @@ pub struct ShapeSummary {
     pub(super) certainty: (bool, Certainty),
     /// True if the durations are lifetimes of watches or connections.
     pub(crate) long_running: bool,
-    /// How the server's measurements agree with the verdict.
     pub(crate) agreement: Agreement,
     /// The cost of the most expensive request. `None` without an inventory.
     pub(crate) work: Option<Box<Work>>,
@@ -41,9 +40,7 @@ pub struct ShapeSummary {
 pub struct ProductRow {
     pub(crate) product: String,
     pub(crate) row: Box<Row>,
-    /// How the server's measurements agree with the verdict.
     pub(crate) agreement: Agreement,
-    /// The pattern of the requests over time.
     pub(crate) pattern: Option<Box<Pattern>>,
     /// When the LISTs of this row ran. Covers only instances with a history. Empty without etcd's log.
     pub(crate) lists: Vec<ListInterval>,
@@ -74,7 +71,6 @@ impl ShapeSummary {
         page_limit(&shape.options, &self.verdict?)
     }
 
-    /// Whether such requests may read a collection from etcd.
     pub(super) fn may_read_collection(&self, key: &ShapeKey) -> bool {
         let one_key = self.request_shape.as_ref().is_some_and(|shape| shape.options.single == Single::Key);
         key.verb == Some(Verb::List)
@@ -98,7 +94,7 @@ impl Merge for ProductRow {
         self.row.merge(other.row);
         self.agreement.merge(other.agreement);
         if let Some(pattern) = other.pattern {
-            self.pattern.get_or_insert_default().merge(*pattern);
+            self.pattern.get_or_insert_default().merge_from(&pattern);
         }
         self.lists.extend(other.lists);
         match (&mut self.cost, other.cost) {

@@ -30,7 +30,6 @@ const SEARCHED: usize = 64;
 pub(crate) enum ReadRole {
     /// No WATCH follows this read.
     Standalone,
-    /// An informer starts with this read.
     InformerStart,
     /// An informer lists again with this read, for this cause.
     Relist(RelistCause),
@@ -38,7 +37,6 @@ pub(crate) enum ReadRole {
     Unknown,
 }
 
-/// Why an informer listed again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RelistCause {
     /// The informer's watch got status 410, or ended at once.
@@ -126,7 +124,6 @@ fn cause(watch: &Watch) -> RelistCause {
     }
 }
 
-/// Adds the informers of one target.
 pub(super) fn add(
     instance: &Instance<CompactString>,
     reads: &[TargetRead],

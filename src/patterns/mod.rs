@@ -31,9 +31,8 @@ pub(crate) use running::Running;
 use pattern::ShapePatterns;
 use restarts::{PodRun, Process};
 
-use crate::ledger::instance_histories::HistoryEntry;
-use crate::ledger::instance_histories::InstanceHistories;
-use crate::ledger::{Followed, HistoriesByKind, InstanceHistory, Merge};
+use crate::ledger::instance_histories::{HistoryEntry, InstanceHistories};
+use crate::ledger::{Followed, HistoriesByKind, InstanceHistory};
 
 /// Identifies the row of a pattern by the hashes of its client, its product and its request shape
 /// ([`crate::ledger::instance_histories::shape_hash_of`]).
@@ -51,7 +50,6 @@ pub(crate) struct ListInterval {
     pub(crate) namespace: u32,
 }
 
-/// The patterns of all clients.
 #[derive(Debug, Default)]
 pub struct Patterns {
     clients: HashMap<u64, ClientPatterns, FxBuildHasher>,
@@ -125,14 +123,13 @@ impl Patterns {
             for (shape, pattern) in rows.0 {
                 match own.0.entry((product, shape)) {
                     Entry::Vacant(free) => drop(free.insert(pattern)),
-                    Entry::Occupied(mut own) => own.get_mut().merge(*pattern),
+                    Entry::Occupied(mut own) => own.get_mut().merge_from(&pattern),
                 }
             }
         }
         Self { clients, followed, lists: intervals, running, nodes }
     }
 
-    /// Removes and returns the patterns of a client.
     pub(crate) fn take(&mut self, client: u64) -> ClientPatterns {
         self.clients.remove(&client).unwrap_or_default()
     }
@@ -187,7 +184,6 @@ fn list_intervals(
     lists
 }
 
-/// The history of one instance.
 #[derive(Debug)]
 struct InstanceRecords {
     history: InstanceHistory,

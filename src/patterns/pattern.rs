@@ -25,33 +25,19 @@ macro_rules! merge_counts {
 }
 pub(crate) use merge_counts;
 
-/// The patterns in the requests of one row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Pattern {
     /// The number of instances that sent the requests.
     pub instances: u64,
-    /// LISTs that a WATCH follows.
     pub informers: Informers,
-    /// Repeated reads without a WATCH.
     pub polling: Polling,
-    /// LISTs that many instances send at once.
     pub herds: Herds,
-    /// Paginated LISTs.
     pub chains: Chains,
-    /// Durations and overlaps of watches.
     pub(crate) watching: Watching,
-    /// Starts of processes, and their open watches.
     pub(crate) restarts: Restarts,
 }
 
-impl Merge for Pattern {
-    fn merge(&mut self, other: Self) {
-        self.merge_from(&other);
-    }
-}
-
 impl Pattern {
-    /// Like [`Merge::merge`], but takes `other` by reference.
     pub(crate) fn merge_from(&mut self, other: &Self) {
         // The two rows may share instances, so the sum would be too high.
         self.instances = self.instances.max(other.instances);
@@ -81,7 +67,7 @@ impl ShapePatterns {
                 Entry::Occupied(mut own) => {
                     let instances = own.get().instances + pattern.instances;
                     let polling = own.get().polling.instances + pattern.polling.instances;
-                    own.get_mut().merge(*pattern);
+                    own.get_mut().merge_from(&pattern);
                     own.get_mut().instances = instances;
                     own.get_mut().polling.instances = polling;
                 }
@@ -123,7 +109,6 @@ pub struct Relists {
 }
 
 impl Informers {
-    /// All relists.
     pub(crate) fn relists(&self) -> u64 {
         self.relists.expired + self.relists.refused + self.relists.ended
     }
@@ -141,7 +126,6 @@ const MAX_NAMED: usize = 5;
 /// One instance that polls a collection or object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Poller {
-    /// The number of reads by this instance.
     pub(crate) reads: u64,
     /// The median interval between reads, in microseconds.
     pub(crate) median: u64,
@@ -150,7 +134,6 @@ pub(crate) struct Poller {
     pub(crate) instance: Instance<CompactString>,
 }
 
-/// The polling in one row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Polling {
     /// The reads of all pollers.
@@ -168,7 +151,6 @@ pub(crate) struct Polling {
     pub(crate) alone: u64,
     /// The intervals between successive reads of each poller.
     pub(crate) intervals: Histogram,
-    /// The median interval of each poller.
     pub(crate) medians: Histogram,
     /// The spread of each poller, in percent of its median.
     pub(crate) spreads: Histogram,
@@ -188,7 +170,6 @@ impl Polling {
         }
     }
 
-    /// Like [`Merge::merge`], but takes `other` by reference.
     pub(crate) fn merge_from(&mut self, other: &Self) {
         self.reads += other.reads;
         self.pollers += other.pollers;
@@ -251,7 +232,6 @@ impl ListCost {
     }
 }
 
-/// The herds of a row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Herds {
     pub count: u64,
@@ -281,7 +261,6 @@ impl Herds {
         self.greatest.truncate(MAX_HERDS);
     }
 
-    /// Like [`Merge::merge`], but takes `other` by reference.
     pub(crate) fn merge_from(&mut self, other: &Self) {
         self.count += other.count;
         self.requests += other.requests;

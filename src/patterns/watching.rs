@@ -27,7 +27,6 @@ pub(crate) struct Watch {
     /// When the watch ended. If the log has no end of the watch, the start of a later watch; see [`watches`].
     pub(crate) gone: Option<i64>,
     pub(crate) shape: u32,
-    /// The class of the response to the WATCH.
     pub(crate) response: ResponseClass,
     /// True if the request has `sendInitialEvents=true`.
     pub(crate) sends_initial_events: bool,
@@ -71,7 +70,6 @@ pub(crate) fn watches(entries: &[HistoryEntry]) -> Vec<Watch> {
     watches
 }
 
-/// Adds the watches of one target.
 pub(super) fn add(
     instance: &Instance<CompactString>,
     watches: &[Watch],

@@ -1,6 +1,6 @@
 //! Builds the report from a ledger: verdicts, findings, sums and order.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
 use rayon::prelude::*;
 
@@ -72,20 +72,13 @@ pub fn build_with_cases(
     let is_shown = context.detail.is_shown(&cases, hits.len());
     let (worst, finding_counts) = (worst_severities(&hits, positions.len()), finding_counts(&hits));
     drop(hits);
-    let contradicted: HashSet<String> = identities(&judged_clients, &found.contradicted());
+    let contradicted = found.contradicted();
     let gates = found.gates();
     let mut judged = found.render(&is_shown);
     drop(rule_input);
     let rule_failures = std::mem::take(&mut judged.failures);
     let ranks = ranks(&cases, positions.len());
-    let converter = ClientConverter {
-        context,
-        received_only,
-        cost_context,
-        measure,
-        loads,
-        texts: TextCache::new(context),
-    };
+    let converter = ClientConverter { context, cost_context, measure, loads, texts: TextCache::new(context) };
     let example = |exemplar: &Exemplar| converter.example(exemplar);
     let reported = Findings {
         judged_clients: &judged_clients,
@@ -164,11 +157,6 @@ fn totals(
         by_version,
         counts: all.counts,
     }
-}
-
-/// Returns the identities of the clients with these indices.
-fn identities<All: FromIterator<String>>(judged_clients: &JudgedClients, indices: &BTreeSet<usize>) -> All {
-    indices.iter().map(|client| judged_clients.clients[*client].identity()).collect()
 }
 
 /// Sorts the clients, and adds the severity of their worst finding. Also returns the ranks of their cases.

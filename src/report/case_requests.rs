@@ -27,7 +27,6 @@ pub struct CaseRequests {
 }
 
 impl CaseRequests {
-    /// Collects the request shapes of a case from its findings.
     pub(super) fn from_hits(case: &Case, hits: &[HitRef<'_, '_>]) -> Self {
         let mut requests = Self::default();
         let groups = case.findings.iter().filter_map(|at| hits[*at].group);
@@ -74,7 +73,6 @@ impl CaseFilter {
         Self { cases, servers, names, received_only }
     }
 
-    /// Whether the request belongs to one of the cases.
     pub(crate) fn pass(&self, request: &Request<'_>, cache: &mut CaseCache) -> bool {
         let cache = &mut cache.0;
         let row = RowHash::new(request);

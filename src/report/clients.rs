@@ -22,7 +22,6 @@ use crate::patterns::Pattern;
 
 pub(super) struct ClientConverter<'a> {
     pub(super) context: &'a Context<'a>,
-    pub(super) received_only: bool,
     pub(super) cost_context: cost::CostContext<'a>,
     pub(super) measure: Measure,
     pub(super) loads: Loads,
@@ -38,7 +37,7 @@ impl ClientConverter<'_> {
             .map(|(namespace, name)| v1::ServiceAccount { namespace: namespace.into(), name: name.into() });
         let mut by_product: BTreeMap<&str, u64> = BTreeMap::new();
         for one in summary.shapes.values().flat_map(|shape| &shape.rows) {
-            *by_product.entry(&one.product).or_default() += one.row.requests(self.received_only);
+            *by_product.entry(&one.product).or_default() += one.row.requests(self.measure.received_only);
         }
         let jobs: BTreeMap<String, Job> =
             summary.agents.iter().map(|(product, agent)| (product.clone(), agent.job)).collect();
@@ -103,7 +102,7 @@ impl ClientConverter<'_> {
         jobs: &BTreeMap<String, Job>,
     ) -> Option<v1::Shape> {
         let (observed, certainty) = (summary.agreement, summary.certainty());
-        let summed = self.summed(key, &mut summary);
+        let summed = ShapeSums::from_rows(key, &mut summary, self.measure);
         let ShapeSums { requests, open, row, times, products, pattern, costs, load } = summed;
         sums.unfinished += row.received.saturating_sub(requests);
         if requests == 0 {
@@ -137,7 +136,8 @@ impl ClientConverter<'_> {
         sums.add_span(row.span);
         sums.open += open;
         sums.costs.add(&costs);
-        sums.add_load(load);
+        sums.load.add(load);
+        sums.counts.etcd_writes += load.etcd_writes;
         let rate = times.rate(row.span);
         minutes.add(key, requests, times);
         let is_costly = requests > 0 && !summary.long_running && key.is_costly();
@@ -203,12 +203,6 @@ impl ClientConverter<'_> {
         })
     }
 
-    fn summed(&self, key: &ShapeKey, summary: &mut ShapeSummary) -> ShapeSums {
-        let rows = std::mem::take(&mut summary.rows);
-        let load = |one: &ProductRow| self.measure.load(key, summary, &one.row, one.cost.as_deref());
-        ShapeSums::from_rows(rows, self.received_only, load)
-    }
-
     pub(super) fn example(&self, exemplar: &Exemplar) -> v1::Example {
         v1::Example {
             request_uri: exemplar.shown_uri(),
@@ -238,17 +232,14 @@ struct ShapeSums {
 impl ShapeSums {
     /// Sums the rows of a shape; each row is for one product. If events with the same audit ID have two products,
     /// they count as one request of each product.
-    fn from_rows(
-        mut rows: Vec<ProductRow>,
-        received_only: bool,
-        load: impl Fn(&ProductRow) -> RequestLoad,
-    ) -> Self {
+    fn from_rows(key: &ShapeKey, summary: &mut ShapeSummary, measure: Measure) -> Self {
         let mut sums = Self::default();
+        let mut rows = std::mem::take(&mut summary.rows);
         for one in &mut rows {
-            sums.load.add(load(one));
-            sums.requests += one.row.requests(received_only);
+            sums.load.add(measure.load(key, summary, &one.row, one.cost.as_deref()));
+            sums.requests += one.row.requests(measure.received_only);
             sums.open += one.row.open();
-            sums.times.merge(RequestsOverTime::new(one.row.take_times(received_only)));
+            sums.times.merge(RequestsOverTime::new(one.row.take_times(measure.received_only)));
             sums.products.push(std::mem::take(&mut one.product));
         }
         // Most shapes have one product. `reduce` needs no merge for these.

@@ -70,7 +70,6 @@ impl<'a> CostContext<'a> {
     }
 }
 
-/// Converts a cost that was computed from the inventory.
 fn by_inventory(one: Option<&cost::Work>, all: &cost::Cost, cost_context: CostContext<'_>) -> v1::Cost {
     v1::Cost {
         basis: "inventory",
@@ -89,7 +88,6 @@ fn by_inventory(one: Option<&cost::Work>, all: &cost::Cost, cost_context: CostCo
     }
 }
 
-/// Converts a cost with any basis.
 pub(super) fn from_basis(basis: &CostBasis, cost_context: CostContext<'_>) -> v1::Cost {
     let received = |objects: u64, bound: &str, unknown_requests: u64| {
         let amount = v1::Amount {

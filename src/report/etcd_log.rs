@@ -157,19 +157,7 @@ impl EtcdLogInput<'_> {
                 ))
             })
             .collect();
-        clients.sort_by(|(a_worst, a), (b_worst, b)| {
-            let numbers =
-                |one: &v1::EtcdSlow| Reverse((one.covered_bytes, one.covered, one.alone, one.reads));
-            let key = |one: &v1::EtcdClient| numbers(&one.slow);
-            b_worst.cmp(a_worst).then_with(|| key(a).cmp(&key(b))).then_with(|| {
-                (&a.client, &a.slow.resource, &a.slow.file, a.slow.line).cmp(&(
-                    &b.client,
-                    &b.slow.resource,
-                    &b.slow.file,
-                    b.slow.line,
-                ))
-            })
-        });
+        clients.sort_by(|a, b| order(a).cmp(&order(b)));
         clients.into_iter().map(|(_, client)| client).collect()
     }
 
@@ -230,6 +218,13 @@ impl EtcdLogInput<'_> {
         }
         notes
     }
+}
+
+/// The sort key of a client: its best match with the worst read, then its numbers and names.
+fn order((of_worst, client): &(Option<Nearness>, v1::EtcdClient)) -> impl Ord {
+    let slow = &client.slow;
+    let numbers = (slow.covered_bytes, slow.covered, slow.alone, slow.reads);
+    (Reverse((*of_worst, numbers)), &client.client, &slow.resource, &slow.file, slow.line)
 }
 
 fn amount(amount: SumAndMax) -> v1::EtcdAmount {

@@ -28,9 +28,7 @@ pub(super) struct Findings<'a> {
     pub(super) loads: Loads,
     /// Whether a filter of the run left events out.
     pub(super) is_filtered: bool,
-    /// The texts by rule id.
     pub(super) texts: HashMap<&'a str, RuleTexts>,
-    /// Converts a request to the JSON report.
     pub(super) example: &'a (dyn Fn(&crate::ledger::Exemplar) -> v1::Example + Sync),
 }
 
@@ -236,12 +234,10 @@ fn who(summary: &ClientSummary, finding: &rules::Finding, rule: &str) -> v1::Who
 fn permission(missing: &Permission) -> v1::Permission {
     let (api_group, resource, subresource, path, namespaces) = match &missing.on {
         PermissionTarget::Path(path) => (None, None, None, Some(path.clone()), Vec::new()),
-        PermissionTarget::Resource { group, resource, namespaces, .. } => {
-            let (resource, subresource) = resource
-                .split_once('/')
-                .map_or((&**resource, None), |(name, sub)| (name, Some(sub.to_owned())));
+        PermissionTarget::Resource { group, resource, subresource, namespaces, .. } => {
+            let subresource = Some(subresource.clone()).filter(|subresource| !subresource.is_empty());
             let namespaces = namespaces.iter().cloned().collect();
-            (Some(group.clone()), Some(resource.to_owned()), subresource, None, namespaces)
+            (Some(group.clone()), Some(resource.clone()), subresource, None, namespaces)
         }
     };
     v1::Permission {

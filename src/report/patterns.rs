@@ -63,19 +63,16 @@ fn herds(herds: &Herds) -> Option<v1::Herds> {
 }
 
 pub(super) fn followed(followed: &AllFollowed) -> v1::AllFollowed {
-    v1::AllFollowed {
-        lists: one_followed(&followed.lists),
-        watches: one_followed(&followed.watches),
-        objects: one_followed(&followed.objects),
-    }
-}
-
-fn one_followed(followed: &ledger::Followed) -> v1::Followed {
-    v1::Followed {
+    let one = |followed: &ledger::Followed| v1::Followed {
         instances: followed.instances,
         one_of: followed.one_of,
         requests: followed.requests,
         left_out: followed.left_out,
         earliest_of_each: followed.of_each,
+    };
+    v1::AllFollowed {
+        lists: one(&followed.lists),
+        watches: one(&followed.watches),
+        objects: one(&followed.objects),
     }
 }

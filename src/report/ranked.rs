@@ -19,7 +19,6 @@ pub(crate) struct Ranked {
     pub(crate) requests: u64,
     /// The values with the most requests. Values with the same number of requests are sorted by name.
     pub(crate) rows: Vec<RankedRow>,
-    /// The sum over all values that have no row.
     pub(crate) others: RankedOthers,
 }
 

@@ -46,7 +46,6 @@ fn share(part: u64, total: u64) -> Option<f64> {
     (total > 0).then(|| (part as f64 / total as f64 * 1e6).round() / 1e6)
 }
 
-/// How clients are ranked.
 pub(super) fn ranking(unit: LoadUnit, handled_unit: Option<&'static str>) -> v1::Ranking {
     v1::Ranking {
         basis: if handled_unit.is_some() { "inventory" } else { "latency" }.to_owned(),
@@ -92,7 +91,6 @@ fn rank(judged_clients: &JudgedClients, summary: &ClientSummary) -> Rank {
 }
 
 impl Detail {
-    /// All findings and shapes.
     pub const ALL: Self = Self { cases: None, all_shapes: true };
 
     /// Returns for each finding whether the report shows it.

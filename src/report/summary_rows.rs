@@ -6,7 +6,6 @@ use std::cmp::Reverse;
 use super::page::Report;
 use super::v1::{Case, Client, Load, is_estimate};
 
-/// The content of a summary row.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum SummaryContent<'r> {
     /// Cases with an error or a warning. If the report has none, all cases.
@@ -19,7 +18,6 @@ pub(crate) enum SummaryContent<'r> {
     Requests,
 }
 
-/// A summary row.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SummaryRow<'r> {
     pub(crate) what: SummaryContent<'r>,

@@ -114,12 +114,6 @@ impl Sums {
         self.load.add(other.load);
     }
 
-    /// Adds the load of a shape.
-    pub(super) fn add_load(&mut self, load: RequestLoad) {
-        self.load.add(load);
-        self.counts.etcd_writes += load.etcd_writes;
-    }
-
     pub(super) fn add_first_not_long_running(&mut self, first: Option<i64>) {
         self.first_not_long_running = self.first_not_long_running.into_iter().chain(first).min();
     }
@@ -189,11 +183,15 @@ pub(super) fn latency(histogram: &Histogram) -> Option<v1::Latency> {
     })
 }
 
+/// The most requests in one minute, rounded to one decimal.
 #[allow(clippy::cast_precision_loss, reason = "rates are for people, and counts are far below 2^52")]
+pub(super) fn peak_per_minute(rate: Rate) -> f64 {
+    (rate.peak as f64 / rate.window_minutes as f64 * 10.0).round() / 10.0
+}
+
 fn rate_to_v1(rate: Rate, total: u64, span: Option<(i64, i64)>) -> v1::Rate {
-    let peak = rate.peak as f64 / rate.window_minutes as f64;
     v1::Rate {
-        peak_per_minute: (peak * 10.0).round() / 10.0,
+        peak_per_minute: peak_per_minute(rate),
         peak_at: v1::Timestamp(rate.peak_at),
         mean_per_active_minute: rate.mean_per_minute(total, span),
         active_minutes: rate.active_minutes,

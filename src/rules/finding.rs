@@ -56,9 +56,7 @@ pub struct Finding {
     pub stats: Vec<(&'static str, VariableValue<'static>)>,
     /// The verdict on the shape with the most requests.
     pub(crate) verdict: Option<FindingVerdict>,
-    /// The load of the finding's requests on the apiserver and etcd.
     pub(crate) load: RequestLoad,
-    /// The cost of the requests and its basis.
     pub(crate) cost: CostBasis,
     /// When the first and the last event were received, in microseconds since 1970.
     pub(crate) span: Option<(i64, i64)>,
@@ -74,7 +72,6 @@ pub struct Finding {
     pub(crate) permission: Option<Permission>,
     /// Other clients that write the objects on which this client gets conflicts (409).
     pub(crate) rivals: Vec<Rival>,
-    /// Patterns over time, if there are any.
     pub(crate) pattern: Option<Box<Pattern>>,
 }
 

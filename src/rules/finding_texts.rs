@@ -21,7 +21,6 @@ use super::value::{Variable, VariableValue};
 use super::variables::{Root, VariableRef};
 use crate::judged::Job;
 use crate::ledger::{Exemplar, Exemplars, Merge};
-use crate::products::{Product, RecognizedBy};
 
 /// The maximum number of requests in the evidence.
 const SHOWN: usize = 2;
@@ -145,10 +144,16 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &RowGroup<'_>) ->
     let user_agents = user_agents(group);
     let mut failures = Vec::new();
     let mut or = |filled, instead: &str| or_instead(filled, instead, &mut failures);
-    let message = one_line(&or(fill_by(&rule.message, str::to_owned), &rule.summary));
-    let message = with_peak_mean(rule, group, message);
+    let mut message = one_line(&or(fill_by(&rule.message, str::to_owned), &rule.summary));
+    let minutes = peak_mean_minutes(group);
+    if minutes > 0 && rule.message.source().contains("stats.peakPerMinute") {
+        message = format!("{message}; the peak is a mean over {minutes} minutes");
+    }
     let known_product = client.known_product(leading.product);
-    let fix = with_own_setting(rule, known_product, or(fix(rule, leading, &fill), ""));
+    let mut fix = or(fix(rule, leading, &fill), "");
+    if let Some(own) = known_product.and_then(|(product, _)| product.fix(&rule.name)) {
+        fix = format!("{} See {}.\n\n{fix}", own.text.trim(), own.source);
+    }
     let look_for = rule.verify.as_ref().map(|text| or(fill(text), ""));
     let tradeoff = rule.tradeoff.as_ref().map(|text| or(fill(text), "").trim().to_owned());
     let finding = Finding {
@@ -200,14 +205,6 @@ fn key(
     key
 }
 
-/// Adds the product's own setting before the fix, if the product has a setting for the rule.
-fn with_own_setting(rule: &Rule, product: Option<(&'static Product, RecognizedBy)>, fix: String) -> String {
-    match product.and_then(|(product, _)| product.fix(&rule.name)) {
-        Some(own) => format!("{} See {}.\n\n{fix}", own.text.trim(), own.source),
-        None => fix,
-    }
-}
-
 /// Returns the user agent products, each with an example of a full user agent.
 fn user_agents(group: &RowGroup<'_>) -> Vec<(String, String)> {
     let agents = &group.representative().client.agents;
@@ -243,15 +240,6 @@ pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts<'_>) 
         ..Finding::default()
     };
     (finding, failures)
-}
-
-/// Adds a note if the peak in the message is an average. Example: `…; the peak is a mean over 5 minutes`.
-fn with_peak_mean(rule: &Rule, group: &RowGroup<'_>, message: String) -> String {
-    let minutes = peak_mean_minutes(group);
-    if minutes == 0 || !rule.message.source().contains("stats.peakPerMinute") {
-        return message;
-    }
-    format!("{message}; the peak is a mean over {minutes} minutes")
 }
 
 /// Joins the message into one line. Template conditions can leave blank lines in it.

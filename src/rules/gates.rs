@@ -38,7 +38,6 @@ pub(crate) struct GateRequests {
 pub(crate) struct RuleFindings {
     pub(crate) id: String,
     pub(crate) name: String,
-    /// The number of findings by severity.
     pub(crate) counts: BTreeMap<Severity, u64>,
     /// The worst finding: its severity, and its client and shape. A finding on the input has only a severity.
     pub(crate) worst: Option<(Severity, Option<Worst>)>,
@@ -46,11 +45,8 @@ pub(crate) struct RuleFindings {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Gates {
-    /// LISTs read from etcd.
     pub(crate) etcd_list: GateRequests,
-    /// GETs read from etcd.
     pub(crate) etcd_get: GateRequests,
-    /// LISTs whose limit the server ignored.
     pub(crate) limit_ignored: GateRequests,
     /// One entry for each rule, including rules without a finding.
     pub(crate) rules: Vec<RuleFindings>,
@@ -96,10 +92,8 @@ pub(super) fn requests(
     all
 }
 
-type FindingOrder<'w> = (Reverse<Severity>, Option<(Reverse<u64>, &'w str, &'w str)>);
-
 /// Returns the sort key for the findings of a rule. The worst finding sorts first.
-fn order((severity, worst): &(Severity, Option<Worst>)) -> FindingOrder<'_> {
+fn order((severity, worst): &(Severity, Option<Worst>)) -> impl Ord {
     let worst = worst.as_ref().map(|one| (Reverse(one.requests), &*one.client, &*one.shape));
     (Reverse(*severity), worst)
 }

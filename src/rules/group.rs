@@ -12,7 +12,7 @@ use super::programs::Program;
 use super::value::VariableValue;
 use crate::cost::{Cost, CostBasis, ShapeCost};
 use crate::judged::etcd::SlowReads;
-use crate::judged::{ClientSummary, JudgedClients, RequestLoad, ShapeKey};
+use crate::judged::{ClientSummary, JudgedClients, RequestKey, RequestLoad, ShapeKey};
 use crate::k8s::Verb;
 use crate::ledger::{Histogram, Merge, RequestRates, Row, Targets, Timeline, timeline::Rate};
 use crate::patterns::{Pattern, merge_counts};
@@ -127,7 +127,6 @@ impl<'a> ClientTotals<'a> {
         of("(discovery)") + of("(openapi)")
     }
 
-    /// Returns the rows of updates and patches of a resource.
     pub(crate) fn writers(&self, resource: &str) -> &[WriterRow<'a>] {
         self.writers.get(resource).map_or(&[], Vec::as_slice)
     }
@@ -213,7 +212,6 @@ impl<'a> RowGroup<'a> {
         self.merged_lead.as_ref().unwrap_or(self.rows[0])
     }
 
-    /// Returns the indices of the clients.
     pub(crate) fn members(&self) -> &[usize] {
         self.program.as_ref().map_or(std::slice::from_ref(&self.client), |(_, members)| members)
     }
@@ -300,7 +298,6 @@ impl<'a> RowGroup<'a> {
             .get_or_init(|| self.merged(|all: &mut Targets, facts| all.merge(facts.row.targets.clone())))
     }
 
-    /// The patterns of the group's requests over time.
     pub(crate) fn pattern(&self) -> &Pattern {
         let mut patterns = self.rows.iter().filter_map(|facts| facts.pattern);
         if let (Some(only), None) = (patterns.next(), patterns.next()) {
@@ -333,7 +330,6 @@ impl<'a> RowGroup<'a> {
         self.totals.judged.slow_reads.count(self.rows.iter().flat_map(|facts| facts.slow_reads))
     }
 
-    /// The load of the requests on the apiserver and etcd.
     pub(crate) fn load(&self) -> RequestLoad {
         self.rows.iter().map(|facts| facts.load()).sum()
     }
@@ -345,7 +341,6 @@ impl<'a> RowGroup<'a> {
         })
     }
 
-    /// Returns the cost of the requests and its basis.
     pub(crate) fn known_cost(&self) -> CostBasis {
         CostBasis::new(self.rows.iter().map(|facts| ShapeCost {
             requests: facts.requests,
@@ -369,7 +364,7 @@ impl<'a> RowGroup<'a> {
             .rows
             .iter()
             .filter(|facts| !facts.shape_summary.long_running)
-            .map(|facts| request_key(facts.key))
+            .map(|facts| facts.key.request())
             .collect();
         request.sort_unstable();
         request.dedup();
@@ -378,23 +373,16 @@ impl<'a> RowGroup<'a> {
     }
 }
 
-/// The parts of a shape key that do not depend on its verdict.
-type RequestKey<'a> = (Option<Verb>, Option<&'a str>, Option<&'a str>, Option<crate::k8s::Scope>, &'a str);
-
-fn request_key(key: &ShapeKey) -> RequestKey<'_> {
-    (key.verb, key.resource.as_deref(), key.subresource.as_deref(), key.scope, &key.parameters)
-}
-
 /// Finds the request shapes of a client that have more RequestReceived than ResponseComplete events. The value is the
 /// difference.
 fn unfinished(client: &ClientSummary) -> HashMap<RequestKey<'_>, u64, FxBuildHasher> {
     let mut unfinished = HashMap::default();
     let mut shapes = client.shapes.iter().peekable();
     while let Some((key, shape_summary)) = shapes.next() {
-        let request = request_key(key);
+        let request = key.request();
         let (mut received, mut ended) = shape_summary.received_and_ended();
         // Keys are sorted by request shape first, so equal shapes are adjacent.
-        while let Some((_, shape_summary)) = shapes.next_if(|(key, _)| request_key(key) == request) {
+        while let Some((_, shape_summary)) = shapes.next_if(|(key, _)| key.request() == request) {
             let (more_received, more_ended) = shape_summary.received_and_ended();
             (received, ended) = (received + more_received, ended + more_ended);
         }

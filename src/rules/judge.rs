@@ -1,7 +1,7 @@
 //! Evaluates the rules: matches rows, groups them, checks levels, and renders the texts of findings that a report
 //! shows.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use hashbrown::HashMap;
 use rayon::prelude::*;
@@ -27,7 +27,6 @@ use crate::judged::JudgedClients;
 use crate::k8s::Verb;
 use crate::ledger::InputCounts;
 
-/// The findings of a run, with their texts.
 #[derive(Debug, Default)]
 pub struct RuleResults {
     /// Findings, in the order of the rules.
@@ -45,7 +44,6 @@ pub struct RuleResults {
 /// The id of the rule that reports requests that contradict their verdicts.
 const CONTRADICTED: &str = "KT902";
 
-/// Evaluates the rules, and renders all findings.
 #[must_use]
 pub fn judge(
     clients: &JudgedClients,
@@ -108,11 +106,12 @@ impl<'r> Hits<'r> {
         self.rules.iter().zip(&self.judged).flat_map(of_rule).collect()
     }
 
-    /// The indices of clients with a finding of [`CONTRADICTED`], including suppressed findings.
-    pub(crate) fn contradicted(&self) -> BTreeSet<usize> {
+    /// The identities of clients with a finding of [`CONTRADICTED`], including suppressed findings.
+    pub(crate) fn contradicted(&self) -> HashSet<String> {
         let judged = self.rules.iter().zip(&self.judged).filter(|(rule, _)| rule.id == CONTRADICTED);
         let groups = judged.flat_map(|(_, outcome)| &outcome.hits).filter_map(|hit| hit.group.as_ref());
-        groups.flat_map(RowGroup::members).copied().collect()
+        let clients = &self.input.rows.totals.judged.clients;
+        groups.flat_map(RowGroup::members).map(|client| clients[*client].identity()).collect()
     }
 
     pub(crate) fn gates(&self) -> Gates {
@@ -192,7 +191,6 @@ fn reported<'h, 'r>(outcome: &'h RuleOutcome<'r>) -> impl Iterator<Item = &'h Hi
 /// count for the sum of their program.
 const REPEATS: u64 = 3;
 
-/// The result of one rule.
 #[derive(Default)]
 struct RuleOutcome<'r> {
     hits: Vec<Hit<'r>>,
@@ -218,11 +216,8 @@ struct RuleRun<'r, 's> {
     outcome: RuleOutcome<'r>,
 }
 
-/// Cached CEL results of each level, and the values of the rule's thresholds.
-struct Levels {
-    caches: Vec<ResultCache<'static, bool>>,
-    thresholds: Vec<VariableValue<'static>>,
-}
+/// Cached CEL results of each level.
+type Levels = Vec<ResultCache<'static, bool>>;
 
 impl<'r> RuleRun<'r, '_> {
     fn judge_input(&mut self, input: &InputFacts<'_>) {
@@ -247,10 +242,7 @@ impl<'r> RuleRun<'r, '_> {
         self.accept(&is_matched);
         let order = all.order(self.rule.group_by).iter();
         let matched: Vec<(u32, u32)> = order.filter(|(_, row)| is_matched[*row as usize]).copied().collect();
-        let mut levels = Levels {
-            caches: self.rule.levels.iter().map(|_| ResultCache::default()).collect(),
-            thresholds: self.rule.threshold_values().map(|(_, value)| value).collect(),
-        };
+        let mut levels: Levels = self.rule.levels.iter().map(|_| ResultCache::default()).collect();
         for rows in groups(&matched) {
             let facts: Vec<&'r RowFacts<'r>> =
                 rows.iter().map(|(_, row)| &all.facts[*row as usize]).collect();
@@ -413,11 +405,10 @@ impl<'r> RuleRun<'r, '_> {
             return None;
         }
         let (rule, stats) = (self.rule, STATS.as_slice());
-        let Levels { caches, thresholds } = levels;
-        for ((severity, condition), cache) in rule.levels.iter().zip(caches) {
+        for ((severity, condition), cache) in rule.levels.iter().zip(levels) {
             let value = |variable: VariableRef| match variable.root {
                 Root::Stats => (stats[variable.index].get)(group),
-                Root::Threshold => thresholds[variable.index].as_borrowed(),
+                Root::Threshold => threshold_value(rule.thresholds[variable.index].1),
                 _ => fact(variable, group.representative()),
             };
             let holds = condition.whole.holds_natively(value).unwrap_or_else(|values| {

@@ -7,7 +7,6 @@
 //! Conditions and texts use variables, variables use groups of rows, and groups use the facts of a row.
 
 pub(crate) mod condition;
-mod deprecations;
 pub mod facts;
 pub(crate) mod figures;
 mod finding;

@@ -7,15 +7,14 @@ use super::group::{GroupGetter, RowGroup};
 use super::value::{Variable, variables};
 use crate::k8s::timestamp;
 use crate::ledger::Histogram;
-use crate::patterns::{Herd, ListCost, Pattern, Poller, Polling};
+use crate::patterns::{Herd, ListCost, Poller, Polling};
 
 fn greatest(group: &RowGroup<'_>) -> Option<Herd> {
     group.pattern().herds.greatest.first().copied()
 }
 
-/// Returns the cost of the greatest herd.
-fn greatest_cost(pattern: &Pattern) -> ListCost {
-    pattern.herds.greatest.first().map(|herd| herd.cost).unwrap_or_default()
+fn greatest_cost(group: &RowGroup<'_>) -> ListCost {
+    greatest(group).map(|herd| herd.cost).unwrap_or_default()
 }
 
 fn busiest<'g>(group: &'g RowGroup<'_>) -> Option<&'g Poller> {
@@ -104,11 +103,11 @@ pub(super) const COUNTS: &[Variable<GroupGetter>] = variables! { |group|
     /// Instances of the greatest herd.
     herdInstances: Int = group.pattern().herds.greatest.first().map_or(0, |herd| herd.instances);
     /// Objects that etcd reads for the greatest herd, by the inventory; 0 if unknown.
-    herdEtcdObjects: Int = greatest_cost(group.pattern()).etcd_objects.unwrap_or(0);
+    herdEtcdObjects: Int = greatest_cost(group).etcd_objects.unwrap_or(0);
     /// Bytes that etcd reads for the greatest herd, by the inventory; 0 if unknown.
-    herdEtcdBytes: Int = greatest_cost(group.pattern()).etcd_bytes.unwrap_or(0);
+    herdEtcdBytes: Int = greatest_cost(group).etcd_bytes.unwrap_or(0);
     /// Upper bound of the bytes that the greatest herd received, by the inventory; 0 if unknown.
-    herdReceivedBytes: Int = greatest_cost(group.pattern()).received_bytes.unwrap_or(0);
+    herdReceivedBytes: Int = greatest_cost(group).received_bytes.unwrap_or(0);
     /// Paginated LISTs: those with a request for a further page.
     chains: Int = group.pattern().chains.count;
     /// Pages of the LISTs in `chains`.

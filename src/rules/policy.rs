@@ -10,13 +10,12 @@ use super::facts::RowFacts;
 use super::rule::{Rule, Severity};
 use super::rule_file::{FileKey, Positioned, Reader, optional, required};
 use super::rule_set::RuleSet;
-use super::sources::{self, ClientSource, matches_client};
+use super::sources::{self, ClientSource, compiled, matches_client};
 use super::value::Kind;
 use super::variables::threshold_kind;
 use super::yaml::{self, YamlNode, YamlValue};
 use crate::apiserver::features::known_names;
 use crate::k8s::{EtcdVersion, KubeVersion};
-use crate::requests::filter::pattern;
 
 /// The default file name, in the working directory.
 pub(crate) const FILE_NAME: &str = "kubetoll.yaml";
@@ -87,21 +86,16 @@ pub(crate) fn check_fail_on(word: &str, rules: &RuleSet) -> Result<(), String> {
 pub struct Policy {
     /// The path of the file; empty if there is none.
     pub(crate) file: String,
-    /// Default for `--kube-version`.
+    // The defaults of the flags with the same names, until `fail_on`.
     pub(crate) kube_version: Option<String>,
-    /// Default for `--etcd-version`.
     pub(crate) etcd_version: Option<String>,
-    /// Default for `--feature-gate`, such as `Name=true`.
+    /// Such as `Name=true`.
     pub(crate) feature_gates: Vec<String>,
-    /// Default for `--uncached`.
     pub(crate) uncached: Vec<String>,
-    /// Default for `--aggregated`.
     pub(crate) aggregated: Vec<String>,
-    /// Default for `--select`.
     pub select: Vec<String>,
     /// The rules to ignore, in addition to those of `--ignore`.
     pub ignore: Vec<String>,
-    /// Default for `--fail-on`.
     pub(crate) fail_on: Vec<Positioned<String>>,
     settings: Vec<Setting>,
     /// All suppressions, including expired ones.
@@ -383,8 +377,8 @@ impl PolicyReader<'_> {
             day
         });
         let rule = rule.filter(|rule| self.rule_word(rule))?;
-        let client_pattern = self.pattern(client.as_ref());
-        let shape_pattern = self.pattern(shape.as_ref());
+        let client_pattern = client.as_ref().and_then(|text| compiled(text, &mut self.reader));
+        let shape_pattern = shape.as_ref().and_then(|text| compiled(text, &mut self.reader));
         let expires = day?;
         Some(Suppression {
             rule: rule.value,
@@ -397,14 +391,5 @@ impl PolicyReader<'_> {
             is_expired: expires < self.today,
             at: start,
         })
-    }
-
-    fn pattern(&mut self, text: Option<&Positioned<String>>) -> Option<Regex> {
-        let text = text?;
-        let compiled = Regex::new(&pattern(&text.value));
-        if compiled.is_err() {
-            self.reader.say(text.at, "the pattern is too long; shorten it");
-        }
-        compiled.ok()
     }
 }

@@ -24,7 +24,6 @@ use crate::k8s::Library;
 use crate::k8s::user_agent::is_default_name;
 use crate::ledger::Merge;
 
-/// The parts that identify a program.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ProgramName {
     /// The kind of client: `service-account` or `user`.
@@ -202,7 +201,6 @@ pub(crate) fn in_a_sentence<'a>(
     }
 }
 
-/// Merges several clients into one.
 fn merged(name: &ProgramName, members: &[usize], judged: &JudgedClients) -> ClientSummary {
     let all = || members.iter().map(|index| &judged.clients[*index]);
     let first = &judged.clients[members[0]];

@@ -16,7 +16,6 @@ use crate::named::named;
 named! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
     pub enum Severity {
-        /// The finding is for information only.
         #[default]
         Info = "info",
         /// The user should fix the problem that the finding reports.
@@ -50,11 +49,8 @@ impl FromStr for Severity {
 pub struct RuleGroupBy {
     /// One group for the whole input, without clients.
     pub input: bool,
-    /// Rows of a group have the same user agent product.
     pub product: bool,
-    /// Rows of a group have the same resource.
     pub resource: bool,
-    /// Rows of a group have the same request shape.
     pub shape: bool,
     /// In addition to each client, the clients of a program form a group.
     pub(crate) program: bool,
@@ -64,7 +60,6 @@ impl RuleGroupBy {
     /// The words that `groupBy` allows.
     pub(crate) const WORDS: [&str; 6] = ["client", "product", "resource", "shape", "program", "input"];
 
-    /// Returns the words of this grouping.
     pub(crate) fn words(self) -> impl Iterator<Item = &'static str> {
         let Self { input, product, resource, shape, program } = self;
         let selected = [!input, product, resource, shape, program, input];
@@ -81,7 +76,6 @@ pub(crate) enum Audience {
     Job,
     /// Dashboards and other tools that show objects to people. Their users cannot change the code.
     Viewer,
-    /// Clients that use a library.
     Library(Library),
     /// All other clients.
     Any,
@@ -143,13 +137,11 @@ impl Audience {
 pub(super) struct Audiences {
     /// The audiences if the client keeps running.
     pub(crate) sure: Vec<Audience>,
-    /// How likely the client is a job.
     pub(crate) job: Job,
     /// The audiences if the client is a job.
     pub(crate) jobs: Vec<Audience>,
 }
 
-/// A fix for one audience.
 #[derive(Debug)]
 pub struct AudienceFix {
     pub(crate) audience: Audience,
@@ -176,7 +168,6 @@ pub struct Rule {
     pub(crate) message: TextTemplate,
     /// Why the requests are a problem: the work that they cause on the server, and its cost.
     pub why: String,
-    /// The fix for each audience.
     pub fix: Vec<AudienceFix>,
     pub(crate) tradeoff: Option<TextTemplate>,
     /// Requests that look like a finding but are intended, and how the rule excludes them.
@@ -213,6 +204,9 @@ impl Rule {
     pub fn is_selected_by(&self, word: &str) -> bool {
         word_selects(word, &self.id, &self.name)
     }
+
+    /// The roots of the variables that `match` and the cases of a fix may use.
+    pub(super) const ROW_ROOTS: [Root; 3] = [Root::Client, Root::Request, Root::Server];
 
     /// Returns the roots of the variables that levels may use.
     pub(super) fn level_roots(group_by: RuleGroupBy) -> &'static [Root] {

@@ -52,7 +52,6 @@ struct RuleChecker<'a> {
     level: CheckLevel,
 }
 
-/// How thoroughly a rule file is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CheckLevel {
     /// For a user's rules.
@@ -71,8 +70,7 @@ impl RuleChecker<'_> {
         let group_by = self.group_by(&rule_file.group_by);
         let thresholds: Vec<(String, f64)> =
             rule_file.thresholds.iter().map(|(name, number)| (name.value.clone(), *number)).collect();
-        let match_scope =
-            VariableScope { roots: &[Root::Client, Root::Request, Root::Server], thresholds: &thresholds };
+        let match_scope = VariableScope { roots: &Rule::ROW_ROOTS, thresholds: &thresholds };
         let matches = match &rule_file.matches {
             Some(text) if group_by.input => {
                 self.say(text.at, "'match' has no effect with groupBy: [input]; remove it");
@@ -98,8 +96,7 @@ impl RuleChecker<'_> {
         let text_scope = VariableScope { roots: &all_roots, thresholds: &thresholds };
         let message =
             rule_file.message.as_ref().and_then(|text| self.text(text, &text_scope, !group_by.input));
-        let case_scope =
-            VariableScope { roots: &[Root::Client, Root::Request, Root::Server], thresholds: &[] };
+        let case_scope = VariableScope { roots: &Rule::ROW_ROOTS, thresholds: &[] };
         let fix = self.fix(&rule_file.fix, &case_scope, &text_scope, !group_by.input);
         let verify = rule_file.verify.as_ref().map(|text| self.text(text, &text_scope, !group_by.input));
         let tradeoff = rule_file.tradeoff.as_ref().map(|text| self.text(text, &text_scope, !group_by.input));

@@ -3,7 +3,6 @@
 use super::error::{FileErrors, FilePosition, expected};
 use super::yaml::{YamlNode, YamlValue};
 
-/// A value and its position in the file.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Positioned<T> {
     pub(crate) value: T,
@@ -96,12 +95,10 @@ pub(crate) const LEVELS: [&str; 3] = ["info", "warning", "error"];
 /// Reads YAML nodes and collects errors.
 pub(crate) struct Reader<'a> {
     pub(crate) file: &'a str,
-    /// The errors found so far.
     pub(crate) errors: &'a mut FileErrors,
 }
 
 impl Reader<'_> {
-    /// Adds an error.
     pub(crate) fn say(&mut self, at: FilePosition, message: impl Into<String>) {
         self.errors.add(self.file, at, message);
     }
@@ -176,7 +173,6 @@ impl Reader<'_> {
         }
     }
 
-    /// Adds an error for an unknown key.
     pub(crate) fn unknown<'k>(&mut self, key: &Positioned<String>, keys: impl IntoIterator<Item = &'k str>) {
         self.say(key.at, format!("no such key '{}'{}", key.value, expected(&key.value, keys)));
     }

@@ -18,7 +18,6 @@ pub(crate) fn is_embedded(name: &str) -> bool {
 /// The maximum number of threads that parse embedded rules. Starting more threads takes longer than they save.
 const MOST_THREADS: usize = 4;
 
-/// The rules of a run.
 #[derive(Debug)]
 pub struct RuleSet {
     /// Sorted by id.
@@ -28,13 +27,10 @@ pub struct RuleSet {
 /// Errors of rule files and directories.
 #[derive(Debug, thiserror::Error)]
 pub enum BadRules {
-    /// Errors in the files.
     #[error("{0}")]
     Errors(FileErrors),
-    /// A directory or file cannot be read.
     #[error("{path}: {error}; name a directory with rule files (*.yaml)")]
     Unreadable { path: String, error: String },
-    /// A directory has no rule files.
     #[error("{0}: the directory has no rule file (*.yaml)")]
     Empty(String),
 }
@@ -107,13 +103,10 @@ impl RuleSet {
         if self.rules.iter().any(|rule| rule.is_selected_by(word)) {
             return Ok(());
         }
-        let hint = if is_family(word) || word.is_empty() {
-            "; `kubetoll rules list` shows them".to_owned()
-        } else {
-            let words = self.rules.iter().flat_map(|rule| [rule.name.as_str(), rule.id.as_str()]);
-            let hint = expected(word, words);
-            if hint.starts_with("; known") { "; `kubetoll rules list` shows them".to_owned() } else { hint }
-        };
+        let words = self.rules.iter().flat_map(|rule| [rule.name.as_str(), rule.id.as_str()]);
+        let hint = expected(word, words);
+        let has_hint = !hint.starts_with("; known") && !is_family(word) && !word.is_empty();
+        let hint = if has_hint { &hint } else { "; `kubetoll rules list` shows them" };
         Err(format!("no such rule '{word}'{hint}"))
     }
 }
@@ -171,7 +164,6 @@ fn read_directory(directory: &Path, errors: &mut FileErrors) -> Result<Vec<Rule>
     Ok(rules)
 }
 
-/// Checks that names are unique.
 fn check_names(rules: &[Rule], errors: &mut FileErrors) {
     for (index, rule) in rules.iter().enumerate() {
         if let Some(other) = rules[..index].iter().find(|other| other.name == rule.name) {

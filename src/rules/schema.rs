@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::policy;
-use super::rule::{Audience, ID, NAME, RuleGroupBy, Severity};
+use super::rule::{Audience, ID, NAME, Rule, RuleGroupBy, Severity};
 use super::rule_file::{self, FileKey, LEVELS};
 use super::rule_set::RuleSet;
 use super::sources::SOURCE_KEYS;
@@ -15,14 +15,13 @@ const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
 /// Returns the schema of a rule file.
 #[must_use]
 pub fn rule() -> Value {
-    let rows = [Root::Client, Root::Request, Root::Server];
     let groups = [Root::Stats, Root::Threshold, Root::Client, Root::Server];
     let value_schema = |key: &FileKey| {
         let value_schema = match key.name {
             "id" => json!({ "type": "string", "pattern": ID }),
             "name" => json!({ "type": "string", "pattern": NAME }),
             "summary" => json!({ "type": "string", "pattern": "^[^\\n]+$" }),
-            "match" => condition(&rows),
+            "match" => condition(&Rule::ROW_ROOTS),
             "groupBy" => one_or_more(&json!({ "enum": RuleGroupBy::WORDS })),
             "thresholds" => json!({
                 "type": "object", "minProperties": 1, "additionalProperties": { "type": "number", "minimum": 0 },
@@ -34,7 +33,7 @@ pub fn rule() -> Value {
             _ => text(),
         };
         let names: &[Root] = match key.name {
-            "match" => &rows,
+            "match" => &Rule::ROW_ROOTS,
             "levels" => &[Root::Stats, Root::Input],
             _ => &[],
         };
@@ -119,7 +118,6 @@ fn condition(roots: &[Root]) -> Value {
     json!({ "type": ["string", "boolean"], "minLength": 1, "examples": examples })
 }
 
-/// Returns an example condition with a variable.
 fn example(name: &str, kind: Kind) -> String {
     match kind {
         Kind::Bool => name.to_owned(),
@@ -155,8 +153,7 @@ fn fix() -> Value {
 }
 
 fn one_fix() -> Value {
-    let when =
-        described(condition(&[Root::Client, Root::Request, Root::Server]), "When the text is used: CEL.");
+    let when = described(condition(&Rule::ROW_ROOTS), "When the text is used: CEL.");
     let case = json!({
         "type": "object", "properties": { "when": when, "text": text() },
         "required": ["text"], "additionalProperties": false,

@@ -32,7 +32,6 @@ pub(crate) struct ClientSource {
 }
 
 impl ClientSource {
-    /// Whether the entry matches a client.
     pub(crate) fn is_of(&self, client: &ClientSummary) -> bool {
         matches_client(&self.pattern, client)
     }
@@ -42,6 +41,15 @@ impl ClientSource {
 pub(super) fn matches_client(pattern: &Regex, client: &ClientSummary) -> bool {
     let name = client.service_account().map(|(namespace, name)| format!("{namespace}/{name}"));
     pattern.is_match(&client.identity()) || name.is_some_and(|name| pattern.is_match(&name))
+}
+
+/// Compiles a pattern with `*`.
+pub(super) fn compiled(text: &Positioned<String>, reader: &mut Reader<'_>) -> Option<Regex> {
+    let compiled = Regex::new(&pattern(&text.value));
+    if compiled.is_err() {
+        reader.say(text.at, "the pattern is too long; shorten it");
+    }
+    compiled.ok()
 }
 
 pub(super) fn read(node: YamlNode, reader: &mut Reader<'_>) -> Vec<ClientSource> {
@@ -70,10 +78,7 @@ fn source(node: YamlNode, reader: &mut Reader<'_>) -> Option<ClientSource> {
         reader.say(at, format!("a source needs '{}': {}", key.name, key.doc));
     }
     let client = client?;
-    let Ok(pattern) = Regex::new(&pattern(&client.value)) else {
-        reader.say(client.at, "the pattern is too long; shorten it");
-        return None;
-    };
+    let pattern = compiled(&client, reader)?;
     Some(ClientSource { client: client.value, path: path?, line: line?, at, pattern })
 }
 

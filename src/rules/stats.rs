@@ -2,13 +2,13 @@
 
 use std::sync::LazyLock;
 
-use super::deprecations::DEPRECATIONS;
 use super::facts::RowFacts;
 use super::figures::tenths;
 use super::group::{GroupGetter, RowGroup};
 use super::over_time::{COUNTS, TIMES};
 use super::value::{Variable, variables};
 use crate::k8s::Scope;
+use crate::ledger::Deprecated;
 use crate::requests::stable_hash;
 
 /// One minute in microseconds.
@@ -200,6 +200,32 @@ const OF_ROWS: &[Variable<GroupGetter>] = variables! { |group|
     shapes: Int = distinct(group.rows.iter().map(|facts| facts.key));
     /// Distinct user agent products in the group.
     products: Int = distinct(group.rows.iter().map(|facts| facts.product));
+};
+
+fn deprecated_of<'g>(group: &'g RowGroup<'_>) -> impl Iterator<Item = (&'g Deprecated, u16)> {
+    group
+        .rows
+        .iter()
+        .filter_map(|facts| Some((facts.row.rare().deprecated.as_deref()?, facts.key.kube_version.minor)))
+}
+
+const DEPRECATIONS: &[Variable<GroupGetter>] = variables! { |group|
+    /// Requests to an API version that the server marks as deprecated.
+    deprecated: Int = deprecated_of(group).map(|(deprecated, _)| deprecated.requests).sum::<u64>();
+    /// The first release that removes such an API version, such as `1.25`; empty if the server names none.
+    removedRelease: Text = {
+        let releases = deprecated_of(group).filter_map(|(deprecated, _)| deprecated.removed_in);
+        releases.min().map_or(String::new(), |(major, minor)| format!("{major}.{minor}"))
+    };
+    /// The number of minor versions from the server's version to that release: 1 for the next one. 0 if that release is
+    /// not newer, or if the server names none.
+    minorsToRemoval: Int = {
+        let minors = deprecated_of(group).filter_map(|(deprecated, own)| {
+            let (major, minor) = deprecated.removed_in?;
+            (major == 1).then(|| u64::from(minor).saturating_sub(u64::from(own)))
+        });
+        minors.min().unwrap_or(0)
+    };
 };
 
 /// Variables about failed requests. A rule that uses one shows failed requests as evidence.

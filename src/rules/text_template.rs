@@ -143,6 +143,7 @@ impl TextTemplate {
 ///
 /// Placeholders must not contain braces. So this check finds the end of a placeholder without parsing strings.
 fn too_long(source: &str, scope: &VariableScope<'_>) -> Option<CheckError> {
+    let wrong = |offset, message| Some(CheckError { offset, message });
     if source.len() > LONGEST {
         let message = format!("the text has {} bytes; the limit is {LONGEST}", source.len());
         return Some(CheckError { offset: 0, message });
@@ -161,18 +162,20 @@ fn too_long(source: &str, scope: &VariableScope<'_>) -> Option<CheckError> {
             if start == "{{" { rest[length..].starts_with("}}") } else { rest[..length].ends_with('%') };
         if length > LONGEST_PLACEHOLDER {
             let message = format!("the placeholder is longer than {LONGEST_PLACEHOLDER} bytes; shorten it");
-            return Some(CheckError { offset, message });
+            return wrong(offset, message);
         }
         let inside = &rest[..length];
         if let Some(message) = unbounded(inside, start == "{%", scope) {
-            return Some(CheckError { offset, message });
+            return wrong(offset, message);
         }
         let quotes = ['\'', '"'].map(|quote| inside.matches(quote).count());
         let is_plain =
             quotes.iter().all(|count| count % 2 == 0) && quotes.contains(&0) && !inside.contains('\\');
         if length < rest.len() && !(close && is_plain) {
-            let message = "a placeholder cannot have braces, a backslash or two kinds of quotes".to_owned();
-            return Some(CheckError { offset, message });
+            return wrong(
+                offset,
+                "a placeholder cannot have braces, a backslash or two kinds of quotes".to_owned(),
+            );
         }
     }
     None
@@ -266,7 +269,6 @@ fn unknown(name: &str, scope: &VariableScope<'_>, plain: bool) -> Option<String>
     Some(format!("no such placeholder '{name}'{}", expected(rest, scope.words(root))))
 }
 
-/// The values of variables by their names.
 pub(crate) type NamedValues = Vec<(&'static str, VariableValue<'static>)>;
 
 /// A root in a template, such as `client`. `{{ client }}` renders as `name`. The variables of the root are

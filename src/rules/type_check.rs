@@ -46,13 +46,6 @@ const TEXT: Type = Type::Of(Kind::Text);
 const FUNCTIONS: [&str; 10] =
     ["size", "startsWith", "endsWith", "contains", "matches", "exists", "all", "exists_one", "double", "int"];
 
-fn each_once(mut names: Vec<VariableRef>) -> Vec<VariableRef> {
-    names.sort_unstable();
-    names.dedup();
-    names
-}
-
-/// The state of the type check of one condition.
 pub(super) struct TypeCheck<'a> {
     scope: &'a VariableScope<'a>,
     source_info: &'a SourceInfo,
@@ -75,7 +68,9 @@ impl<'a> TypeCheck<'a> {
         if !matches!(actual, BOOL | Type::Any) {
             check.say(root.id, format!("the condition must be true or false, not {}", actual.name()));
         }
-        (each_once(check.names), check.errors)
+        check.names.sort_unstable();
+        check.names.dedup();
+        (check.names, check.errors)
     }
 
     fn say(&mut self, id: u64, message: String) {

@@ -61,7 +61,6 @@ impl VariableValue<'_> {
         }
     }
 
-    /// Converts the value for CEL.
     pub(crate) fn to_cel(&self) -> cel::Value {
         let text = |text: &str| cel::Value::String(Arc::new(text.to_owned()));
         match self {
@@ -80,7 +79,6 @@ impl VariableValue<'_> {
         self.converted()
     }
 
-    /// Converts the value for templates.
     pub(crate) fn to_template(&self) -> minijinja::Value {
         self.converted()
     }
@@ -101,7 +99,6 @@ impl VariableValue<'_> {
         }
     }
 
-    /// Returns a value that borrows from this one.
     #[must_use]
     pub fn as_borrowed(&self) -> VariableValue<'_> {
         match self {

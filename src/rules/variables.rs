@@ -17,9 +17,7 @@ named! {
         Server = "server",
         /// Counts, rates and other figures of a group of rows.
         Stats = "stats",
-        /// Totals of the input.
         Input = "input",
-        /// The rule's thresholds.
         Threshold = "threshold",
     }
     pub(crate) fn as_str;

@@ -48,7 +48,6 @@ pub(super) struct Cause<'h, 'r> {
     pub(crate) is_on_sum: bool,
 }
 
-/// Groups the hits of a client by cause.
 pub(super) fn causes<'h, 'r>(own: &[usize], hits: &'h [HitRef<'h, 'r>], client: usize) -> Vec<Cause<'h, 'r>> {
     let groups: Vec<&RowGroup<'r>> = own.iter().filter_map(|at| hits[*at].group).collect();
     let mut sets = DisjointSets::new(own.len());

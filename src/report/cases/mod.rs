@@ -29,6 +29,7 @@ pub(super) use self::identity::hashed;
 use crate::apiserver::ServedFrom;
 use crate::judged::{ClientSummary, JudgedClients, RequestLoad};
 use crate::k8s::{Scope, Verb};
+use crate::report::sums::peak_per_minute;
 use crate::rules::HitRef;
 use crate::rules::Severity;
 use crate::rules::facts::RowFacts;
@@ -279,18 +280,12 @@ fn case<'r>(
         rules,
         resource,
         requests: all.requests(),
-        peak_per_minute: peak(&all),
+        peak_per_minute: all.rate().map_or(0.0, peak_per_minute),
         load: all.load(),
         fingerprint,
         source,
     };
     (case, all.rows)
-}
-
-#[allow(clippy::cast_precision_loss, reason = "rates are for people, and counts are far below 2^52")]
-fn peak(group: &RowGroup<'_>) -> f64 {
-    let tenths = |value: f64| (value * 10.0).round() / 10.0;
-    group.rate().map_or(0.0, |rate| tenths(rate.peak as f64 / rate.window_minutes as f64))
 }
 
 /// The name of the client or program. Also returns what the members differ by.

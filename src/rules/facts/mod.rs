@@ -72,7 +72,6 @@ impl<'a> RowFacts<'a> {
 }
 
 impl RowFacts<'_> {
-    /// The load of the row's requests on the apiserver and etcd.
     pub(crate) fn load(&self) -> RequestLoad {
         self.judged.measure.load(self.key, self.shape_summary, self.row, self.cost)
     }
@@ -102,7 +101,6 @@ impl RowFacts<'_> {
         }
     }
 
-    /// Whether the request selects the pods of one node.
     pub(super) fn selects_node(&self) -> bool {
         self.options().narrows == Narrows::ToNode
     }

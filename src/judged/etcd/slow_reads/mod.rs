@@ -70,7 +70,6 @@ pub(crate) struct SlowReads {
     pub(crate) worst: SlowRange,
 }
 
-/// All slow reads, matched to clients.
 #[derive(Debug, Default)]
 pub(crate) struct MatchedSlowReads {
     /// The slow reads, costliest first.
@@ -201,7 +200,6 @@ named! {
 /// For each client, resource name and row: how well the best of its LISTs matches a slow read.
 type NearClients<'a> = BTreeMap<(usize, &'a str, usize), Nearness>;
 
-/// The slow reads of one resource.
 #[derive(Debug, Default)]
 struct ResourceReads<'a> {
     /// The reads, sorted by end time.
