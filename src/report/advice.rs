@@ -117,8 +117,9 @@ fn for_any(reason: Reason, verb: Verb, server: &Server) -> Option<&'static str> 
         server.consistent_reads_from_cache() && server.enabled(Gate::ListFromCacheSnapshot);
     Some(match reason {
         Reason::ListConsistentFromEtcd | Reason::ListConsistentLimitAlpha => {
-            "Keep the objects in an informer: one LIST, then a WATCH. If a LIST must stay and data that is seconds old is enough, send resourceVersion=0 without a \
-             limit. On 1.31 and later with etcd 3.4.31, 3.5.13 or later, the watch cache serves the same LIST."
+            "Keep the objects in an informer: one LIST, then a WATCH. If a LIST must stay and data that is seconds old \
+             is enough, send resourceVersion=0 without a limit. On 1.31 and later with etcd 3.4.31, 3.5.13 or later, \
+             the watch cache serves the same LIST."
         }
         Reason::ListConsistentGateOff => {
             "Switch the feature gate ConsistentListFromCache on again. It is on by default from 1.31."
@@ -143,10 +144,12 @@ fn for_any(reason: Reason, verb: Verb, server: &Server) -> Option<&'static str> 
         Reason::ListContinueFromEtcd | Reason::ListContinueOldEtcd
             if server.consistent_reads_from_cache() =>
         {
-            "Keep the objects in an informer: one LIST, then a WATCH. If a LIST must stay, drop the limit: without it, the watch cache serves the LIST."
+            "Keep the objects in an informer: one LIST, then a WATCH. If a LIST must stay, drop the limit: without it, \
+             the watch cache serves the LIST."
         }
         Reason::ListContinueFromEtcd | Reason::ListContinueOldEtcd => {
-            "Keep the objects in an informer: one LIST, then a WATCH. If pages must stay, use larger ones (limit=500 or more) for fewer reads from etcd."
+            "Keep the objects in an informer: one LIST, then a WATCH. If pages must stay, use larger ones (limit=500 or \
+             more) for fewer reads from etcd."
         }
         Reason::ListContinueSnapshot => {
             "Request the next page without pauses. A late page is read from etcd, or gets 410."

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::advice::ClientRole;
 use super::context::Context;
 use super::minutes::ResourceTimelines;
-use super::ranking::{Loads, Rank};
+use super::ranking::Loads;
 use super::server_log::{flows, items};
 use super::sums::{RequestsOverTime, Sums, distinct, latency, statuses};
 use super::text_cache::TextCache;
@@ -67,8 +67,8 @@ impl ClientConverter<'_> {
             let ignored = is_list && shape.limit == "ignored";
             let requests = shape.requests;
             let of = |is_wanted: bool| if is_wanted { requests } else { 0 };
-            let rank: Rank = Reverse([shape.load.amount, of(from_etcd), of(ignored), requests]);
-            rank
+            // The order of `ranking`, as for clients.
+            Reverse([shape.load.amount, of(from_etcd), of(ignored), requests])
         });
         let client = v1::Client {
             identity,

@@ -74,10 +74,8 @@ pub(super) fn positions(judged_clients: &JudgedClients) -> (Vec<usize>, Loads) {
     (positions, loads)
 }
 
-/// The sort key of a client or shape, with the numbers in the order of [`ranking`]. The smallest key comes first.
-pub(super) type Rank = Reverse<[u64; 4]>;
-
-fn rank(judged_clients: &JudgedClients, summary: &ClientSummary) -> Rank {
+/// Returns the sort key of a client, with the numbers in the order of [`ranking`]. The smallest key comes first.
+fn rank(judged_clients: &JudgedClients, summary: &ClientSummary) -> Reverse<[u64; 4]> {
     let (mut etcd_lists, mut limit_ignored, mut all) = (0, 0, 0);
     for (key, shape) in &summary.shapes {
         let requests = judged_clients.requests_of(shape);

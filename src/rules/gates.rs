@@ -57,7 +57,8 @@ pub(super) fn is_of_requests(rule: &Rule) -> bool {
     rule.matches.is_some() && !NOT_OF_REQUESTS.iter().any(|family| rule.id.starts_with(family))
 }
 
-/// Counts the requests of a gate, which counts the shapes that `is_counted` accepts. `is_accepted` is indexed by row, and true for rows that a suppression covers.
+/// Counts the requests of a gate: those of the shapes that `is_counted` accepts. `is_accepted` is indexed by row, and
+/// true for rows that a suppression covers.
 pub(super) fn requests(
     is_counted: fn(&ShapeKey) -> bool,
     rows: &Rows<'_>,

@@ -88,7 +88,8 @@ fn is_library_default(product: &str) -> bool {
 
 /// Whether a product names only a library or a kind of program, such as `operator`.
 pub(crate) fn names_kind_or_library(product: &str) -> bool {
-    const KINDS: &str = "agent cli client controller controller-manager daemon default operator server service webhook worker";
+    const KINDS: &str = "agent cli client controller controller-manager daemon default operator server service \
+                         webhook worker";
     is_library_default(product) || KINDS.split(' ').any(|kind| kind == product)
 }
 

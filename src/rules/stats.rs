@@ -197,6 +197,7 @@ const OF_ROWS: &[Variable<GroupGetter>] = variables! { |group|
     /// Clients in the group: more than one if clients of a program are evaluated together (`groupBy: program`).
     clients: Int = group.members().len() as u64;
     /// Distinct request shapes in the group.
+    // Clients of a group may share a shape, at one address or at several.
     shapes: Int = distinct(group.rows.iter().map(|facts| facts.key));
     /// Distinct user agent products in the group.
     products: Int = distinct(group.rows.iter().map(|facts| facts.product));

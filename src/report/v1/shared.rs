@@ -10,9 +10,10 @@ use serde::{Serialize, Serializer};
 
 use crate::k8s::timestamp;
 
-/// A value that several parts of a report share.
+// A value that several parts of a report share. Its schema is that of the value. Here and below, a doc comment would
+// be a description in the schema.
 #[derive(Debug, PartialEq, Eq, JsonSchema)]
-#[schemars(transparent)]
+#[schemars(inline, rename = "{T}")]
 pub struct Shared<T: ?Sized>(Arc<T>);
 
 impl<T: ?Sized> Clone for Shared<T> {
@@ -65,9 +66,9 @@ impl<T: ?Sized + Serialize> Serialize for Shared<T> {
     }
 }
 
-/// A timestamp in microseconds since 1970. It is serialized as RFC 3339 in UTC.
+// A timestamp in microseconds since 1970. It is serialized as RFC 3339 in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema)]
-#[schemars(transparent)]
+#[schemars(inline, rename = "string")]
 pub struct Timestamp(#[schemars(with = "String")] pub i64);
 
 impl fmt::Display for Timestamp {
