@@ -7,21 +7,26 @@
 //! etcd. The revision check of a consistent read is such a call. A LIST has `decode-response-object` if and only if
 //! objects came from etcd. For writes and watches, the annotations prove nothing.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::apiserver::{ServedFrom, Verdict};
 use crate::k8s::{KubeVersion, Verb};
 use crate::ledger::{Merge, Observed};
 
-/// How many measurements agree with the verdicts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// Compares the server's own measurements of slow requests (`apiserver.latency.k8s.io/*`) with the verdicts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Observed")]
 pub(crate) struct Agreement {
-    /// Requests with latency annotations.
+    /// Requests that the server measured: those longer than 500 ms.
     pub(crate) measured: u64,
     /// Reads whose measurement agrees with the verdict.
     pub(crate) agree: u64,
     /// Reads whose measurement contradicts the verdict. Also requests that the server served, although the verdict
     /// says that it refuses them.
     pub(crate) contradict: u64,
-    /// Time in calls to etcd, in microseconds.
+    /// The time that these slow requests spent in calls to etcd.
     pub(crate) etcd_micros: u64,
 }
 
@@ -34,8 +39,6 @@ impl Merge for Agreement {
     }
 }
 
-/// Compares the measurements of a row with its verdict.
-#[must_use]
 pub(crate) fn compare(verb: Verb, verdict: Verdict, version: KubeVersion, observed: &Observed) -> Agreement {
     let annotates_decoding = version.at_least(30, 0);
     // 1.37 may read a LIST from etcd with RangeStream, which the latency tracker does not see.

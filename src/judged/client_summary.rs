@@ -33,14 +33,12 @@ pub(crate) enum Job {
 pub(crate) struct Agent {
     /// One of the user agents with this product, as an example.
     pub(crate) example: String,
-    /// The client library in the user agent.
     pub(crate) library: Library,
     /// The known product, with the evidence that identifies it.
     pub(crate) known_product: Option<(&'static Product, RecognizedBy)>,
     pub(crate) job: Job,
 }
 
-/// One client.
 #[derive(Debug)]
 pub struct ClientSummary {
     /// The key of the client; `None` for the overflow row.
@@ -64,42 +62,34 @@ pub struct ClientSummary {
 
 impl ClientSummary {
     /// The client's name in reports. A client without a user is named by product and address class.
-    #[must_use]
     pub(crate) fn identity(&self) -> String {
         ClientName::new(self.key.as_ref()).identity
     }
 
     /// Returns a client's short name, such as `namespace/name` for a ServiceAccount.
-    #[must_use]
     pub(crate) fn short_name(&self) -> String {
         ClientName::new(self.key.as_ref()).short()
     }
 
-    #[must_use]
     pub(crate) fn kind(&self) -> &'static str {
         self.key.as_ref().map_or("user", |key| key.kind.as_str())
     }
 
     /// The authenticated user, if the requests impersonate another user.
-    #[must_use]
     pub(crate) fn impersonated_by(&self) -> Option<&str> {
         self.key.as_ref()?.impersonator.as_deref()
     }
 
     /// The client library of a product, if the product's user agents show it.
-    #[must_use]
     pub(crate) fn library(&self, product: &str) -> Library {
         self.agents.get(product).map_or(Library::Unknown, |agent| agent.library)
     }
 
-    /// Whether a product of the client is a job.
-    #[must_use]
     pub(crate) fn job(&self, product: &str) -> Job {
         self.agents.get(product).map_or(Job::No, |agent| agent.job)
     }
 
     /// The known product, with the evidence that identifies it.
-    #[must_use]
     pub(crate) fn known_product(&self, product: &str) -> Option<(&'static Product, RecognizedBy)> {
         self.agents.get(product)?.known_product
     }
@@ -127,7 +117,6 @@ impl ClientSummary {
     }
 
     /// Namespace and name of the ServiceAccount, if the client is one.
-    #[must_use]
     pub(crate) fn service_account(&self) -> Option<(&str, &str)> {
         service_account(&self.key.as_ref()?.identity)
     }

@@ -34,15 +34,12 @@ fn spare(product_row: &ProductRow) -> u64 {
 
 /// Moves excess RequestReceived events from impersonating users to impersonated requests. Rows that become empty are removed.
 pub(super) fn match_events(clients: &mut [ClientSummary]) {
-    let impersonators: BTreeMap<Box<str>, Vec<usize>> = {
-        let mut by_name: BTreeMap<Box<str>, Vec<usize>> = BTreeMap::new();
-        for (at, client) in clients.iter().enumerate() {
-            if let Some(name) = client.impersonated_by() {
-                by_name.entry(name.into()).or_default().push(at);
-            }
+    let mut impersonators: BTreeMap<Box<str>, Vec<usize>> = BTreeMap::new();
+    for (at, client) in clients.iter().enumerate() {
+        if let Some(name) = client.impersonated_by() {
+            impersonators.entry(name.into()).or_default().push(at);
         }
-        by_name
-    };
+    }
     if impersonators.is_empty() {
         return;
     }

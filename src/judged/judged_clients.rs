@@ -10,7 +10,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::agreement::{Agreement, compare};
 use super::client_summary::ClientSummary;
-use super::load::{self, LoadUnit, Measure, RequestLoad};
+use super::load::{LoadUnit, Measure, RequestLoad};
 use super::pagination::Pagination;
 use super::shape_key::ShapeKey;
 use super::shape_summary::{ProductRow, ShapeSummary};
@@ -37,7 +37,6 @@ pub struct JudgedClients {
     pub clients: Vec<ClientSummary>,
     /// The server's configuration, with the best estimate of its version.
     pub(crate) server: Server,
-    /// How certain the version is.
     pub(crate) version: Doubt,
     /// True if the log contains only RequestReceived events.
     pub(crate) received_only: bool,
@@ -54,7 +53,6 @@ pub struct JudgedClients {
     pub(crate) measure: Measure,
 }
 
-/// The inputs for verdicts and costs.
 struct VerdictInputs<'a> {
     /// The server for each version index.
     servers: &'a [Server],
@@ -178,40 +176,22 @@ impl JudgedClients {
         judged
     }
 
-    /// Matches slow reads of etcd to the clients' LISTs.
     pub(crate) fn match_slow_reads<'a>(&mut self, ranges: impl Iterator<Item = &'a SlowRange>) {
         self.slow_reads = etcd::match_slow_reads(&mut self.clients, ranges);
     }
 
-    #[must_use]
     pub(crate) fn requests_of(&self, shape_summary: &ShapeSummary) -> u64 {
         shape_summary.rows.iter().map(|product_row| self.requests(&product_row.row)).sum()
     }
 
-    #[must_use]
     pub(crate) fn requests(&self, row: &Row) -> u64 {
         row.requests(self.received_only)
     }
 
-    #[must_use]
     pub(crate) fn load_of(&self, client: &ClientSummary) -> RequestLoad {
-        let mut load = RequestLoad::default();
-        for (key, shape_summary) in &client.shapes {
-            for product_row in &shape_summary.rows {
-                load.add(self.measure.load(
-                    key,
-                    shape_summary,
-                    &product_row.row,
-                    product_row.cost.as_deref(),
-                ));
-            }
-        }
-        load
-    }
-
-    /// The number of requests in a row, except requests with a known 4xx or 5xx status.
-    fn served(&self, row: &Row) -> u64 {
-        load::served(row, self.received_only)
+        let rows =
+            client.shapes.iter().flat_map(|(key, shape)| shape.rows.iter().map(move |row| (key, shape, row)));
+        rows.map(|(key, shape, one)| self.measure.load(key, shape, &one.row, one.cost.as_deref())).sum()
     }
 
     fn client_summary(
@@ -267,17 +247,11 @@ impl JudgedClients {
                     };
                     (row_key, product_row)
                 });
-            if inputs.prices.is_none() {
-                // Page counts are needed only for costs, and without an inventory kubetoll computes no costs.
-                let pagination = Pagination::default();
-                for (row_key, product_row) in rows {
-                    self.add_row(&mut summary.shapes, row_key, product_row, inputs, &pagination);
-                }
-                continue;
-            }
             let rows: Vec<(Option<RowKey>, ProductRow)> = rows.collect();
-            let pagination = Pagination::new(rows.iter().filter_map(|(row_key, product_row)| {
-                let served = self.served(&product_row.row);
+            // Page counts are needed only for costs, and without an inventory kubetoll computes no costs.
+            let priced = rows.iter().filter(|_| inputs.prices.is_some());
+            let pagination = Pagination::new(priced.filter_map(|(row_key, product_row)| {
+                let served = self.measure.served(&product_row.row);
                 Some((row_key.as_ref()?, product_row, served))
             }));
             for (row_key, product_row) in rows {
@@ -300,16 +274,10 @@ impl JudgedClients {
         let (key, shape_summary, agreement) = if let Some(row_key) = row_key {
             self.shape_summary(inputs, row_key, row, requests, pagination)
         } else {
-            let shape_summary = ShapeSummary {
-                work: inputs.prices.map(|_| Box::new(Work::UNKNOWN)),
-                ..ShapeSummary::folded()
-            };
+            let work = inputs.prices.map(|_| Box::new(Work::UNKNOWN));
+            let agreement = Agreement { measured: row.rare().observed.measured(), ..Agreement::default() };
             let key = Arc::new(ShapeKey::folded(self.server.version));
-            (
-                key,
-                shape_summary,
-                Agreement { measured: row.rare().observed.measured(), ..Agreement::default() },
-            )
+            (key, ShapeSummary { work, ..ShapeSummary::folded() }, agreement)
         };
         if !shape_summary.may_read_collection(&key) {
             product_row.lists = Vec::new();
@@ -343,7 +311,7 @@ impl JudgedClients {
     /// A request with a 5xx status may have read from etcd, but the server sent no objects.
     fn price(&self, product_row: &mut ProductRow, work: &Work) {
         let failed = product_row.row.statuses.count(|status| status / 100 == 5);
-        let served = self.served(&product_row.row);
+        let served = self.measure.served(&product_row.row);
         let mut cost = Cost::new(work, served);
         cost.merge(Cost::new(&work.failed(), failed));
         product_row.cost = Some(Box::new(cost));

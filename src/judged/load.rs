@@ -7,6 +7,8 @@
 //! long-running requests. It also excludes time in queues of API Priority and Fairness, if the log shows that time. A
 //! waiting request costs the server nothing.
 
+use std::iter::Sum;
+
 use super::{ShapeKey, ShapeSummary};
 use crate::apiserver::ServedFrom;
 use crate::cost::{Bound, Cost};
@@ -26,7 +28,6 @@ named! {
     pub(crate) fn as_str;
 }
 
-/// How load is measured.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Measure {
     pub(crate) unit: LoadUnit,
@@ -34,7 +35,6 @@ pub(crate) struct Measure {
     pub(crate) received_only: bool,
 }
 
-/// The load of some requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct RequestLoad {
     /// The amount, in the report's unit.
@@ -52,8 +52,16 @@ impl RequestLoad {
     }
 }
 
+impl Sum for RequestLoad {
+    fn sum<I: Iterator<Item = Self>>(loads: I) -> Self {
+        loads.fold(Self::default(), |mut all, load| {
+            all.add(load);
+            all
+        })
+    }
+}
+
 impl Measure {
-    #[must_use]
     pub(crate) fn load(
         self,
         key: &ShapeKey,
@@ -81,18 +89,17 @@ impl Measure {
     /// The number of writes to etcd: creates, updates, patches and deletes of stored resources and of their
     /// subresources. Requests with a 4xx or 5xx status and dry runs (`dryRun=All`) do not count. A DELETECOLLECTION
     /// counts as one write, because the log does not show how many objects it deleted.
-    #[must_use]
     pub(crate) fn etcd_writes(self, key: &ShapeKey, shape_summary: &ShapeSummary, row: &Row) -> u64 {
         let is_dry_run = shape_summary.request_shape.as_ref().is_some_and(|shape| shape.options.dry_run);
         if key.served_from != ServedFrom::Write || is_dry_run {
             return 0;
         }
-        served(row, self.received_only)
+        self.served(row)
     }
-}
 
-/// The number of requests in a row, except requests with a known 4xx or 5xx status.
-pub(super) fn served(row: &Row, received_only: bool) -> u64 {
-    let failed = row.statuses.count(|status| matches!(status / 100, 4 | 5));
-    row.requests(received_only).saturating_sub(failed)
+    /// The number of requests in a row, except requests with a known 4xx or 5xx status.
+    pub(super) fn served(self, row: &Row) -> u64 {
+        let failed = row.statuses.count(|status| matches!(status / 100, 4 | 5));
+        row.requests(self.received_only).saturating_sub(failed)
+    }
 }

@@ -17,5 +17,5 @@ pub(crate) use client_name::ClientName;
 pub(crate) use client_summary::{Agent, ClientSummary, Job};
 pub use judged_clients::JudgedClients;
 pub(crate) use load::{LoadUnit, Measure, RequestLoad};
-pub(crate) use shape_key::ShapeKey;
+pub(crate) use shape_key::{RequestKey, ShapeKey};
 pub(crate) use shape_summary::{ProductRow, ShapeSummary};

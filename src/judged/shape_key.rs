@@ -17,7 +17,6 @@ pub struct ShapeKey {
     /// The resource with its group, or the class of a path that is not a resource.
     pub resource: Option<Arc<str>>,
     pub(crate) subresource: Option<Arc<str>>,
-    /// The scope of the request path.
     pub(crate) scope: Option<Scope>,
     /// The list options as a query string. Placeholders such as `…` and `N` replace values that differ between
     /// requests.
@@ -27,7 +26,6 @@ pub struct ShapeKey {
     pub(crate) served_from: ServedFrom,
     /// If `served_from` is `depends`: where most of these requests are served from.
     pub(crate) likely: Option<ServedFrom>,
-    /// Whether the server honors the limit.
     pub(crate) limit: LimitVerdict,
     /// The status with which the server refuses such requests.
     pub(crate) rejected: Option<u16>,
@@ -36,6 +34,9 @@ pub struct ShapeKey {
     /// The Kubernetes version for which the verdict was computed.
     pub(crate) kube_version: KubeVersion,
 }
+
+/// See [`ShapeKey::request`].
+pub(crate) type RequestKey<'a> = (Option<Verb>, Option<&'a str>, Option<&'a str>, Option<Scope>, &'a str);
 
 impl ShapeKey {
     /// The key of a request shape with this verdict, for a server of this version.
@@ -57,7 +58,6 @@ impl ShapeKey {
     }
 
     /// The key of a request on a server. If `received_only`, the response is unknown.
-    #[must_use]
     pub(crate) fn from_request(
         server: &Server,
         shape: &RequestShape<CompactString>,
@@ -66,6 +66,12 @@ impl ShapeKey {
     ) -> Self {
         let status = status_class.status().filter(|_| !received_only);
         Self::new(shape, judge(server, &shape.as_borrowed(), status), server.version)
+    }
+
+    /// The parts of the key that do not depend on its verdict.
+    pub(crate) fn request(&self) -> RequestKey<'_> {
+        let (resource, subresource) = (self.resource.as_deref(), self.subresource.as_deref());
+        (self.verb, resource, subresource, self.scope, &self.parameters)
     }
 
     pub(super) fn folded(version: KubeVersion) -> Self {
@@ -87,7 +93,6 @@ impl ShapeKey {
 
     /// Whether such requests read from etcd. If `served_from` is `depends`, whether most such requests read from
     /// etcd.
-    #[must_use]
     pub(crate) fn is_from_etcd(&self) -> bool {
         self.likely.unwrap_or(self.served_from) == ServedFrom::Etcd
     }
@@ -95,14 +100,12 @@ impl ShapeKey {
     /// Whether such requests count as reads from etcd. LISTs and GETs that read from etcd count, with any response
     /// status. A request that the server refuses before it calls etcd does not count. A WATCH never counts, even if
     /// it reads from etcd.
-    #[must_use]
     pub(crate) fn reads_etcd(&self) -> bool {
         self.is_from_etcd() && matches!(self.verb, Some(Verb::List | Verb::Get))
     }
 
     /// Whether such requests are worth showing. They read from etcd, or the server ignored their limit or a
     /// parameter.
-    #[must_use]
     pub(crate) fn is_costly(&self) -> bool {
         let etcd = self.served_from == ServedFrom::Etcd || self.likely == Some(ServedFrom::Etcd);
         let ignored = self.limit == LimitVerdict::Ignored && self.verb == Some(Verb::List);

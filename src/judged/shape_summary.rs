@@ -27,7 +27,6 @@ pub struct ShapeSummary {
     pub(super) certainty: (bool, Certainty),
     /// True if the durations are lifetimes of watches or connections.
     pub(crate) long_running: bool,
-    /// How the server's measurements agree with the verdict.
     pub(crate) agreement: Agreement,
     /// The cost of the most expensive request. `None` without an inventory.
     pub(crate) work: Option<Box<Work>>,
@@ -41,9 +40,7 @@ pub struct ShapeSummary {
 pub struct ProductRow {
     pub(crate) product: String,
     pub(crate) row: Box<Row>,
-    /// How the server's measurements agree with the verdict.
     pub(crate) agreement: Agreement,
-    /// The pattern of the requests over time.
     pub(crate) pattern: Option<Box<Pattern>>,
     /// When the LISTs of this row ran. Covers only instances with a history. Empty without etcd's log.
     pub(crate) lists: Vec<ListInterval>,
@@ -56,53 +53,6 @@ pub struct ProductRow {
 }
 
 impl ShapeSummary {
-    /// The largest number of objects in a response, if the request has a limit that the server honors.
-    #[must_use]
-    pub(crate) fn page_limit(&self) -> Option<u64> {
-        let shape = self.request_shape.as_ref().filter(|shape| shape.verb == Verb::List)?;
-        page_limit(&shape.options, &self.verdict?)
-    }
-
-    /// Whether such requests may read a collection from etcd.
-    pub(super) fn may_read_collection(&self, key: &ShapeKey) -> bool {
-        let one_key = self.request_shape.as_ref().is_some_and(|shape| shape.options.single == Single::Key);
-        key.verb == Some(Verb::List)
-            && matches!(key.served_from, ServedFrom::Etcd | ServedFrom::Depends)
-            && !one_key
-    }
-
-    /// The number of RequestReceived events, and the number of ended requests.
-    #[must_use]
-    pub(crate) fn received_and_ended(&self) -> (u64, u64) {
-        let rows = self.rows.iter().map(|product_row| &product_row.row);
-        rows.fold((0, 0), |(received, ended), row| (received + row.received, ended + row.ended))
-    }
-
-    #[must_use]
-    pub(crate) fn certainty(&self) -> Certainty {
-        self.certainty.1
-    }
-}
-
-impl Merge for ProductRow {
-    fn merge(&mut self, other: Self) {
-        self.row.merge(*other.row);
-        self.agreement.merge(other.agreement);
-        if let Some(pattern) = other.pattern {
-            self.pattern.get_or_insert_default().merge(*pattern);
-        }
-        self.lists.extend(other.lists);
-        match (&mut self.cost, other.cost) {
-            (Some(own), Some(cost)) => own.merge(*cost),
-            (own, cost) => *own = own.take().or(cost),
-        }
-        if let Some(minutes) = other.minutes {
-            self.minutes.get_or_insert_default().merge(*minutes);
-        }
-    }
-}
-
-impl ShapeSummary {
     pub(super) fn folded() -> Self {
         Self {
             request_shape: None,
@@ -112,6 +62,47 @@ impl ShapeSummary {
             agreement: Agreement::default(),
             work: None,
             rows: Vec::new(),
+        }
+    }
+
+    /// The largest number of objects in a response, if the request has a limit that the server honors.
+    pub(crate) fn page_limit(&self) -> Option<u64> {
+        let shape = self.request_shape.as_ref().filter(|shape| shape.verb == Verb::List)?;
+        page_limit(&shape.options, &self.verdict?)
+    }
+
+    pub(super) fn may_read_collection(&self, key: &ShapeKey) -> bool {
+        let one_key = self.request_shape.as_ref().is_some_and(|shape| shape.options.single == Single::Key);
+        key.verb == Some(Verb::List)
+            && matches!(key.served_from, ServedFrom::Etcd | ServedFrom::Depends)
+            && !one_key
+    }
+
+    /// The number of RequestReceived events, and the number of ended requests.
+    pub(crate) fn received_and_ended(&self) -> (u64, u64) {
+        let rows = self.rows.iter().map(|product_row| &product_row.row);
+        rows.fold((0, 0), |(received, ended), row| (received + row.received, ended + row.ended))
+    }
+
+    pub(crate) fn certainty(&self) -> Certainty {
+        self.certainty.1
+    }
+}
+
+impl Merge for ProductRow {
+    fn merge(&mut self, other: Self) {
+        self.row.merge(other.row);
+        self.agreement.merge(other.agreement);
+        if let Some(pattern) = other.pattern {
+            self.pattern.get_or_insert_default().merge_from(&pattern);
+        }
+        self.lists.extend(other.lists);
+        match (&mut self.cost, other.cost) {
+            (Some(own), Some(cost)) => own.merge(*cost),
+            (own, cost) => *own = own.take().or(cost),
+        }
+        if let Some(minutes) = other.minutes {
+            self.minutes.get_or_insert_default().merge(*minutes);
         }
     }
 }

@@ -44,7 +44,6 @@ pub(crate) struct TargetRead {
 }
 
 /// Groups the entries of one target into reads. The entries must be in time order.
-#[must_use]
 pub(crate) fn reads(entries: &[HistoryEntry]) -> Vec<TargetRead> {
     let is_read =
         |entry: &&HistoryEntry| !matches!(entry.kind(), RequestKind::WatchBegan | RequestKind::WatchEnded);
@@ -115,12 +114,12 @@ pub(super) fn add(reads: &[TargetRead], rows: &mut ShapePatterns) {
         rows.pattern(shape).chains.merge(Chains {
             count: 1,
             pages: read.pages,
-            longest: read.pages,
+            longest_pages: read.pages,
             longest_micros: u64::try_from(read.end - read.at).unwrap_or(0),
             expired: u64::from(read.expired),
             restarted: u64::from(restarted),
-            inconsistent: read.inconsistent,
-            headless: u64::from(read.is_headless),
+            inconsistent_pages: read.inconsistent,
+            without_first_page: u64::from(read.is_headless),
         });
     }
 }

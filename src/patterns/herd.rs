@@ -10,7 +10,6 @@ use super::pattern::{Herd, ListCost, ShapePatterns};
 use super::time::SECOND;
 use crate::ledger::instance_histories::{HistoryEntry, RequestKind, ResponseClass};
 
-/// The minimum number of instances in a herd.
 const MIN_INSTANCES: u64 = 10;
 /// How far a herd exceeds the usual number of LISTs:
 /// - Each second of a herd has at least two LISTs. It also has more than this many times the LISTs of an ordinary
@@ -84,8 +83,7 @@ fn herds(reads: &mut [ListAt]) -> Vec<Herd> {
             let (first, last) = (dense[0], dense[dense.len() - 1]);
             let reads: Vec<ListAt> = dense.iter().flat_map(|at| seconds[*at].iter().copied()).collect();
             let herd = herd(&reads)?;
-            let length = counts[last].0 - counts[first].0 + 1;
-            stands_out(&counts, first, last, length, herd.requests).then_some(herd)
+            stands_out(&counts, first, last, herd.requests).then_some(herd)
         })
         .collect()
 }
@@ -111,13 +109,13 @@ fn herd(reads: &[ListAt]) -> Option<Herd> {
 }
 
 /// Whether the seconds from `first` to `last` have a far higher rate of LISTs than the seconds around them.
-fn stands_out(counts: &[(i64, u64)], first: usize, last: usize, length: i64, requests: u64) -> bool {
+fn stands_out(counts: &[(i64, u64)], first: usize, last: usize, requests: u64) -> bool {
     let (from, to) = (counts[first].0, counts[last].0);
     let sum = |counts: &[(i64, u64)]| counts.iter().map(|(_, count)| count).sum::<u64>();
     let before = counts.partition_point(|(second, _)| *second < from - AROUND);
     let after = counts.partition_point(|(second, _)| *second <= to + AROUND);
     let around = sum(&counts[before..first]) + sum(&counts[last + 1..after]);
-    let length = u64::try_from(length).unwrap_or(1);
+    let length = u64::try_from(to - from + 1).unwrap_or(1);
     requests * 2 * u64::try_from(AROUND).unwrap_or(1) >= TIMES_ORDINARY * around * length
 }
 

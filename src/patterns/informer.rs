@@ -30,7 +30,6 @@ const SEARCHED: usize = 64;
 pub(crate) enum ReadRole {
     /// No WATCH follows this read.
     Standalone,
-    /// An informer starts with this read.
     InformerStart,
     /// An informer lists again with this read, for this cause.
     Relist(RelistCause),
@@ -38,7 +37,6 @@ pub(crate) enum ReadRole {
     Unknown,
 }
 
-/// Why an informer listed again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RelistCause {
     /// The informer's watch got status 410, or ended at once.
@@ -57,7 +55,6 @@ pub(crate) enum RelistCause {
 /// - A watch ended just before, and no read came between the two watches.
 ///
 /// `watches_until` is the start of the last watch in the history, if the history omits later watches.
-#[must_use]
 pub(crate) fn roles(reads: &[TargetRead], watches: &[Watch], watches_until: Option<i64>) -> Vec<ReadRole> {
     let mut roles = vec![ReadRole::Standalone; reads.len()];
     // Ended watches that no later watch has continued yet, ordered by end.
@@ -127,7 +124,6 @@ fn cause(watch: &Watch) -> RelistCause {
     }
 }
 
-/// Adds the informers of one target.
 pub(super) fn add(
     instance: &Instance<CompactString>,
     reads: &[TargetRead],
@@ -148,9 +144,9 @@ pub(super) fn add(
         match role {
             ReadRole::Standalone | ReadRole::Unknown => {}
             ReadRole::InformerStart => own.starts += 1,
-            ReadRole::Relist(RelistCause::Expired) => own.relists_expired += 1,
-            ReadRole::Relist(RelistCause::Refused) => own.relists_refused += 1,
-            ReadRole::Relist(RelistCause::Ended) => own.relists_ended += 1,
+            ReadRole::Relist(RelistCause::Expired) => own.relists.expired += 1,
+            ReadRole::Relist(RelistCause::Refused) => own.relists.refused += 1,
+            ReadRole::Relist(RelistCause::Ended) => own.relists.ended += 1,
         }
         if let ReadRole::Relist(cause) = role {
             relists += 1;
@@ -165,7 +161,7 @@ pub(super) fn add(
         rows.pattern(last.shape).informers.merge(Informers { most_in_an_hour: most, ..Informers::default() });
     }
     for second in seconds_of_starts(reads, roles) {
-        rows.pattern(second.shape).informers.twice += 1;
+        rows.pattern(second.shape).informers.starts_twice += 1;
     }
     for watch in
         watches.iter().filter(|watch| watch.sends_initial_events && watch.response == ResponseClass::Invalid)

@@ -21,15 +21,18 @@ use hashbrown::hash_map::Entry;
 use rayon::prelude::*;
 use rustc_hash::FxBuildHasher;
 
-pub(crate) use pattern::{Chains, Herd, Herds, Informers, ListCost, Pattern, Poller, Polling, Watching};
+#[cfg(test)]
+use pattern::Relists;
+pub(crate) use pattern::{
+    Chains, Herd, Herds, Informers, ListCost, Pattern, Poller, Polling, Watching, merge_counts,
+};
 pub(crate) use running::Running;
 
 use pattern::ShapePatterns;
 use restarts::{PodRun, Process};
 
-use crate::ledger::instance_histories::HistoryEntry;
-use crate::ledger::instance_histories::InstanceHistories;
-use crate::ledger::{Followed, HistoriesByKind, InstanceHistory, Merge};
+use crate::ledger::instance_histories::{HistoryEntry, InstanceHistories};
+use crate::ledger::{Followed, HistoriesByKind, InstanceHistory};
 
 /// Identifies the row of a pattern by the hashes of its client, its product and its request shape
 /// ([`crate::ledger::instance_histories::shape_hash_of`]).
@@ -47,7 +50,6 @@ pub(crate) struct ListInterval {
     pub(crate) namespace: u32,
 }
 
-/// The patterns of all clients.
 #[derive(Debug, Default)]
 pub struct Patterns {
     clients: HashMap<u64, ClientPatterns, FxBuildHasher>,
@@ -89,7 +91,6 @@ impl Patterns {
 
     /// Computes the patterns of the clients that `has_patterns` accepts; its argument is the hash of a client. `wanted`
     /// selects the LISTs whose times are kept. Its arguments are the receive time and the end time of a LIST.
-    #[must_use]
     pub(crate) fn with_lists(
         mut histories: HistoriesByKind,
         has_patterns: &dyn Fn(u64) -> bool,
@@ -122,26 +123,23 @@ impl Patterns {
             for (shape, pattern) in rows.0 {
                 match own.0.entry((product, shape)) {
                     Entry::Vacant(free) => drop(free.insert(pattern)),
-                    Entry::Occupied(mut own) => own.get_mut().merge(*pattern),
+                    Entry::Occupied(mut own) => own.get_mut().merge_from(&pattern),
                 }
             }
         }
         Self { clients, followed, lists: intervals, running, nodes }
     }
 
-    /// Removes and returns the patterns of a client.
     pub(crate) fn take(&mut self, client: u64) -> ClientPatterns {
         self.clients.remove(&client).unwrap_or_default()
     }
 
     /// Whether the instances of a client's product run forever or end.
-    #[must_use]
     pub(crate) fn running(&self, client: u64, product: u64) -> Running {
         self.running.get(&(client, product)).copied().unwrap_or_default()
     }
 
     /// The names of the client's instances that are nodes. Contains only instances with a history.
-    #[must_use]
     pub(crate) fn nodes(&self, client: u64) -> &[CompactString] {
         self.nodes.get(&client).map_or(&[], Vec::as_slice)
     }
@@ -186,7 +184,6 @@ fn list_intervals(
     lists
 }
 
-/// The history of one instance.
 #[derive(Debug)]
 struct InstanceRecords {
     history: InstanceHistory,

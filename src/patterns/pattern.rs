@@ -1,42 +1,43 @@
-//! What the requests of one row show over time.
+//! What the requests of one row show over time. The types that serialize are part of the public JSON contract.
 
 use compact_str::CompactString;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use rustc_hash::FxBuildHasher;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use std::cmp::Reverse;
 
 use crate::ledger::{Histogram, Merge};
 use crate::requests::Instance;
 
-/// The patterns in the requests of one row.
+/// Implements [`Merge`] for a type with counts: adds some fields, and takes the maximum of the others.
+macro_rules! merge_counts {
+    ($type:ty: add $($($sum:ident).+),+; max $($maximum:ident),*) => {
+        impl $crate::ledger::Merge for $type {
+            fn merge(&mut self, other: Self) {
+                $(self.$($sum).+ += other.$($sum).+;)+
+                $(self.$maximum = self.$maximum.max(other.$maximum);)*
+            }
+        }
+    };
+}
+pub(crate) use merge_counts;
+
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Pattern {
     /// The number of instances that sent the requests.
     pub instances: u64,
-    /// LISTs that a WATCH follows.
     pub informers: Informers,
-    /// Repeated reads without a WATCH.
     pub polling: Polling,
-    /// LISTs that many instances send at once.
     pub herds: Herds,
-    /// Paginated LISTs.
     pub chains: Chains,
-    /// Durations and overlaps of watches.
     pub(crate) watching: Watching,
-    /// Starts of processes, and their open watches.
     pub(crate) restarts: Restarts,
 }
 
-impl Merge for Pattern {
-    fn merge(&mut self, other: Self) {
-        self.merge_from(&other);
-    }
-}
-
 impl Pattern {
-    /// Like [`Merge::merge`], but takes `other` by reference.
     pub(crate) fn merge_from(&mut self, other: &Self) {
         // The two rows may share instances, so the sum would be too high.
         self.instances = self.instances.max(other.instances);
@@ -66,7 +67,7 @@ impl ShapePatterns {
                 Entry::Occupied(mut own) => {
                     let instances = own.get().instances + pattern.instances;
                     let polling = own.get().polling.instances + pattern.polling.instances;
-                    own.get_mut().merge(*pattern);
+                    own.get_mut().merge_from(&pattern);
                     own.get_mut().instances = instances;
                     own.get_mut().polling.instances = polling;
                 }
@@ -76,47 +77,47 @@ impl ShapePatterns {
     }
 }
 
-/// Counts of informers and relists in one row.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Informers {
-    /// LISTs that started an informer.
+/// Informers: LISTs followed by a WATCH of the same collection from the same instance.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Informers {
+    /// The first LISTs of informers.
     pub starts: u64,
-    /// Relists because the revision had expired.
-    pub(crate) relists_expired: u64,
-    /// Relists because the server refused the watch with another status than 410.
-    pub(crate) relists_refused: u64,
-    /// Relists because the watch had ended normally.
-    pub(crate) relists_ended: u64,
-    /// The largest number of relists of one informer.
+    /// The repeated LISTs of informers, by how the previous WATCH ended.
+    pub relists: Relists,
+    /// The largest number of repeated LISTs of one informer.
     pub(crate) most_relists: u64,
+    /// The number of pages after the first one, summed over the first and the repeated LISTs of informers.
+    pub(crate) further_pages: u64,
+    /// Starts at which an instance sent the same LIST twice within a minute, both times without pagination.
+    pub starts_twice: u64,
     /// The largest number of relists of one informer within an hour. Only relists after an expired revision or a
     /// refused watch count. The instance must be a pod or a node, because one address may have several processes.
+    #[serde(skip)]
     pub(crate) most_in_an_hour: u64,
-    /// The number of later pages, over all relists and all LISTs that started an informer.
-    pub(crate) further_pages: u64,
-    /// Double starts: an instance sends two complete LISTs when it starts.
-    pub(crate) twice: u64,
+}
+
+/// Why informers repeated their LIST.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Relists {
+    /// The WATCH returned 410, or ended within a second.
+    pub(crate) expired: u64,
+    /// The WATCH was refused with a status other than 410.
+    pub(crate) refused: u64,
+    /// The WATCH ended after a second or more.
+    pub ended: u64,
 }
 
 impl Informers {
-    /// All relists.
-    #[must_use]
     pub(crate) fn relists(&self) -> u64 {
-        self.relists_expired + self.relists_refused + self.relists_ended
+        self.relists.expired + self.relists.refused + self.relists.ended
     }
 }
 
-impl Merge for Informers {
-    fn merge(&mut self, other: Self) {
-        self.starts += other.starts;
-        self.relists_expired += other.relists_expired;
-        self.relists_refused += other.relists_refused;
-        self.relists_ended += other.relists_ended;
-        self.most_relists = self.most_relists.max(other.most_relists);
-        self.most_in_an_hour = self.most_in_an_hour.max(other.most_in_an_hour);
-        self.further_pages += other.further_pages;
-        self.twice += other.twice;
-    }
+merge_counts! {
+    Informers:
+    add starts, relists.expired, relists.refused, relists.ended, further_pages, starts_twice;
+    max most_relists, most_in_an_hour
 }
 
 /// Reports show the names of at most this many instances.
@@ -125,7 +126,6 @@ const MAX_NAMED: usize = 5;
 /// One instance that polls a collection or object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Poller {
-    /// The number of reads by this instance.
     pub(crate) reads: u64,
     /// The median interval between reads, in microseconds.
     pub(crate) median: u64,
@@ -134,7 +134,6 @@ pub(crate) struct Poller {
     pub(crate) instance: Instance<CompactString>,
 }
 
-/// The polling in one row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Polling {
     /// The reads of all pollers.
@@ -152,7 +151,6 @@ pub(crate) struct Polling {
     pub(crate) alone: u64,
     /// The intervals between successive reads of each poller.
     pub(crate) intervals: Histogram,
-    /// The median interval of each poller.
     pub(crate) medians: Histogram,
     /// The spread of each poller, in percent of its median.
     pub(crate) spreads: Histogram,
@@ -172,7 +170,6 @@ impl Polling {
         }
     }
 
-    /// Like [`Merge::merge`], but takes `other` by reference.
     pub(crate) fn merge_from(&mut self, other: &Self) {
         self.reads += other.reads;
         self.pollers += other.pollers;
@@ -187,12 +184,6 @@ impl Polling {
         for Poller { reads, median, spread, instance } in &other.busiest {
             self.name(*reads, *median, *spread, instance);
         }
-    }
-}
-
-impl Merge for Polling {
-    fn merge(&mut self, other: Self) {
-        self.merge_from(&other);
     }
 }
 
@@ -241,7 +232,6 @@ impl ListCost {
     }
 }
 
-/// The herds of a row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Herds {
     pub count: u64,
@@ -270,16 +260,7 @@ impl Herds {
         self.greatest.sort_unstable_by(|a, b| b.cmp(a));
         self.greatest.truncate(MAX_HERDS);
     }
-}
 
-impl Merge for Herds {
-    fn merge(&mut self, other: Self) {
-        self.merge_from(&other);
-    }
-}
-
-impl Herds {
-    /// Like [`Merge::merge`], but takes `other` by reference.
     pub(crate) fn merge_from(&mut self, other: &Self) {
         self.count += other.count;
         self.requests += other.requests;
@@ -287,73 +268,62 @@ impl Herds {
     }
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Chains {
-    /// LISTs with a second page.
+/// LISTs with several pages. They belong to the request shape of the second page.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Chains {
     pub count: u64,
-    /// The pages of these LISTs, including the first pages.
+    /// The number of pages of these LISTs, including first pages.
     pub pages: u64,
-    /// The largest number of pages of a LIST.
-    pub(crate) longest: u64,
-    /// The longest time from the receipt of a LIST's first page to the end of its last page, in microseconds.
+    /// The largest number of pages of one LIST.
+    pub longest_pages: u64,
+    /// The longest time from the receive time of the first page to the end of the last page.
     pub(crate) longest_micros: u64,
-    /// LISTs with a page that got status 410, because the revision had expired.
+    /// LISTs with a 410 response to a page, because its revision had expired.
     pub(crate) expired: u64,
-    /// Expired LISTs that the client sent again within a minute.
+    /// LISTs that began again within a minute after a 410.
     pub(crate) restarted: u64,
-    /// Pages at the newest revision. The server sends them if the LIST's own revision has expired.
-    pub(crate) inconsistent: u64,
+    /// Pages read at the newest revision, because the revision of the first page had expired.
+    pub(crate) inconsistent_pages: u64,
     /// LISTs whose first page is not in the log.
-    pub(crate) headless: u64,
+    pub(crate) without_first_page: u64,
 }
 
-impl Merge for Chains {
-    fn merge(&mut self, other: Self) {
-        self.count += other.count;
-        self.pages += other.pages;
-        self.longest = self.longest.max(other.longest);
-        self.longest_micros = self.longest_micros.max(other.longest_micros);
-        self.expired += other.expired;
-        self.restarted += other.restarted;
-        self.inconsistent += other.inconsistent;
-        self.headless += other.headless;
-    }
+merge_counts! {
+    Chains:
+    add count, pages, expired, restarted, inconsistent_pages, without_first_page;
+    max longest_pages, longest_micros
 }
 
-/// Durations and overlaps of the watches in one row.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Watching {
-    pub(crate) watches: u64,
-    /// Watches with an end in the log.
+/// The lifetimes of watches.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Watches")]
+pub struct Watching {
+    pub(crate) count: u64,
+    /// Watches that ended.
     pub(crate) ended: u64,
-    /// Watches that were served and ended within [`SHORT`](super::watching::SHORT).
+    /// Served watches that ended within 65 s.
     pub(crate) short: u64,
-    /// The largest number of short watches of one collection by one instance.
+    /// The largest number of these short watches from one instance for one collection.
     pub(crate) most_short: u64,
-    /// The largest number of short watches of one collection by one instance within an hour.
+    /// The largest number of these short watches from one instance for one collection within an hour.
+    #[serde(skip)]
     pub(crate) most_short_in_an_hour: u64,
-    /// Watches that overlap another watch of the same collection by the same instance.
-    pub(crate) beside: u64,
-    /// The largest number of watches of one collection that one instance has open at the same time.
-    pub(crate) most_at_once: u64,
-    /// Instances with parallel watches.
-    pub(crate) doubled_instances: u64,
-    /// Refused watches with `sendInitialEvents` that a LIST follows.
+    /// Watches that ran at the same time as another watch of the same collection from the same pod or node.
+    pub doubled: u64,
+    /// The largest number of watches of one collection that one pod or node had open at the same time.
+    pub most_at_once: u64,
+    /// The number of pods or nodes that had several watches of one collection open at the same time.
+    pub doubled_instances: u64,
+    /// Watches with `sendInitialEvents` that were refused and followed by a LIST.
     pub(crate) fallbacks: u64,
 }
 
-impl Merge for Watching {
-    fn merge(&mut self, other: Self) {
-        self.watches += other.watches;
-        self.ended += other.ended;
-        self.short += other.short;
-        self.most_short = self.most_short.max(other.most_short);
-        self.most_short_in_an_hour = self.most_short_in_an_hour.max(other.most_short_in_an_hour);
-        self.beside += other.beside;
-        self.most_at_once = self.most_at_once.max(other.most_at_once);
-        self.doubled_instances += other.doubled_instances;
-        self.fallbacks += other.fallbacks;
-    }
+merge_counts! {
+    Watching:
+    add count, ended, short, doubled, doubled_instances, fallbacks;
+    max most_short, most_short_in_an_hour, most_at_once
 }
 
 /// Restarts and open watches of processes.

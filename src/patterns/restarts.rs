@@ -40,7 +40,6 @@ const REPLACED: u64 = 8;
 /// run at the same time. The result must be at least this.
 const REPLACED_EACH: u64 = 5;
 
-/// The start of an informer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct InformerBegin {
     at: i64,
@@ -50,7 +49,6 @@ struct InformerBegin {
     lost: bool,
 }
 
-/// Informers that began together.
 #[derive(Debug)]
 struct StartGroup {
     from: i64,
@@ -64,7 +62,6 @@ struct StartGroup {
 pub(super) struct Process {
     targets: usize,
     begins: Vec<InformerBegin>,
-    /// The served watches.
     watches: Vec<OpenWatch>,
 }
 
@@ -88,7 +85,6 @@ pub(super) struct PodRun {
 }
 
 impl Process {
-    /// Adds the reads and watches of another target.
     pub(super) fn add(&mut self, reads: &[TargetRead], roles: &[ReadRole], watches: &[Watch], log_end: i64) {
         let target = self.targets;
         self.targets += 1;

@@ -194,6 +194,10 @@ mod tests {
         running_by_product([&all, &[], &[]]).0[&(1, 1)]
     }
 
+    fn alone(by: InstanceKind, name: &str, seconds: &[i64]) -> Running {
+        running_of(vec![history(by, name, seconds)])
+    }
+
     #[test]
     fn instances_that_run_one_after_another_are_jobs() {
         let jobs = ["backup-x7k2p", "backup-b8xqz", "backup-z9c4d"].iter().zip([200, 700, 1_200]);
@@ -206,37 +210,22 @@ mod tests {
 
     #[test]
     fn a_cron_job_pod_always_ends() {
-        assert_eq!(
-            running_of(vec![history(InstanceKind::Pod, "nightly-28412345-b8xqz", &[0, LOG])]),
-            Running::Ends
-        );
+        assert_eq!(alone(InstanceKind::Pod, "nightly-28412345-b8xqz", &[0, LOG]), Running::Ends);
     }
 
     #[test]
     fn one_job_pod_that_ends_is_a_job() {
-        assert_eq!(
-            running_of(vec![history(InstanceKind::Pod, "backup-x7k2p", &[500, 510, 520])]),
-            Running::LikelyEnds
-        );
-        assert_eq!(
-            running_of(vec![history(InstanceKind::Address, "10.0.0.1", &[500, 510])]),
-            Running::MayEnd
-        );
+        assert_eq!(alone(InstanceKind::Pod, "backup-x7k2p", &[500, 510, 520]), Running::LikelyEnds);
+        assert_eq!(alone(InstanceKind::Address, "10.0.0.1", &[500, 510]), Running::MayEnd);
     }
 
     #[test]
     fn instances_that_read_until_the_log_ends_or_are_replaced_run_on() {
         let until_the_end: Vec<i64> = (0..=LOG).step_by(30).collect();
-        assert_eq!(running_of(vec![history(InstanceKind::Address, "10.0.0.1", &until_the_end)]), Running::On);
-        assert_eq!(
-            running_of(vec![history(InstanceKind::Address, "10.0.0.1", &[400, 800, 1_200])]),
-            Running::On
-        );
-        assert_eq!(
-            running_of(vec![history(InstanceKind::Pod, "web-6d4cf56db6-x2x8q", &[500, 510])]),
-            Running::On
-        );
-        assert_eq!(running_of(vec![history(InstanceKind::Pod, "db-0", &[500, 510])]), Running::On);
+        assert_eq!(alone(InstanceKind::Address, "10.0.0.1", &until_the_end), Running::On);
+        assert_eq!(alone(InstanceKind::Address, "10.0.0.1", &[400, 800, 1_200]), Running::On);
+        assert_eq!(alone(InstanceKind::Pod, "web-6d4cf56db6-x2x8q", &[500, 510]), Running::On);
+        assert_eq!(alone(InstanceKind::Pod, "db-0", &[500, 510]), Running::On);
     }
 
     #[test]
@@ -263,10 +252,7 @@ mod tests {
     #[test]
     fn one_pod_with_a_job_name_may_end() {
         let until_the_end: Vec<i64> = (0..=LOG).step_by(30).collect();
-        assert_eq!(
-            running_of(vec![history(InstanceKind::Pod, "backup-x7k2p", &until_the_end)]),
-            Running::MayEnd
-        );
+        assert_eq!(alone(InstanceKind::Pod, "backup-x7k2p", &until_the_end), Running::MayEnd);
     }
 
     #[test]

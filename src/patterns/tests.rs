@@ -77,7 +77,7 @@ fn a_list_with_a_watch_is_an_informer_start() {
     assert_eq!(informers, Informers { starts: 1, ..Informers::default() });
     let lists = pattern(&done, LIST).polling;
     assert_eq!((lists.alone, lists.reads), (0, 0));
-    assert_eq!(pattern(&done, WATCH).watching.watches, 3);
+    assert_eq!(pattern(&done, WATCH).watching.count, 3);
 }
 
 #[test]
@@ -101,13 +101,10 @@ fn each_relist_is_counted_by_its_cause() {
     let informers = pattern(&done, LIST).informers;
     let expected = Informers {
         starts: 1,
-        relists_expired: 2,
-        relists_refused: 1,
-        relists_ended: 1,
+        relists: Relists { expired: 2, refused: 1, ended: 1 },
         most_relists: 4,
         most_in_an_hour: 3,
-        further_pages: 0,
-        twice: 0,
+        ..Informers::default()
     };
     assert_eq!(informers, expected, "a watch that ends at once has an expired revision too");
 }
@@ -143,15 +140,15 @@ fn pages_are_joined_by_their_revision() {
     let expected = Chains {
         count: 3,
         pages: 9,
-        longest: 3,
+        longest_pages: 3,
         longest_micros: 2_100_000,
         expired: 1,
         restarted: 1,
-        inconsistent: 1,
-        headless: 0,
+        inconsistent_pages: 1,
+        without_first_page: 0,
     };
     assert_eq!(chains, expected);
-    assert_eq!(pattern(&[page(1_000, 5), page(2_000, 5)], PAGE).chains.headless, 1);
+    assert_eq!(pattern(&[page(1_000, 5), page(2_000, 5)], PAGE).chains.without_first_page, 1);
 }
 
 #[test]
@@ -165,8 +162,8 @@ fn two_informers_of_one_pod_have_parallel_watches() {
         open_watch(301_600),
     ];
     let watching = pattern(&done, WATCH).watching;
-    assert_eq!((watching.beside, watching.most_at_once, watching.doubled_instances), (4, 2, 1));
-    assert_eq!(pattern(&done, LIST).informers.twice, 1);
+    assert_eq!((watching.doubled, watching.most_at_once, watching.doubled_instances), (4, 2, 1));
+    assert_eq!(pattern(&done, LIST).informers.starts_twice, 1);
     assert_eq!(pattern(&done, LIST).informers.starts, 2);
     // The second watch begins before the server notices the end of the old connection. It does not count as a watch
     // of a second informer.
@@ -215,16 +212,16 @@ fn orphan_pages_and_pages_after_an_inconsistent_one_are_joined() {
     orphans.insert(0, complete);
     let patterns = patterns(&[InstanceHistory { entries: orphans, ..history("a", &[]) }]);
     assert_eq!(
-        (patterns[&PAGE].chains.pages, patterns[&PAGE].chains.headless),
+        (patterns[&PAGE].chains.pages, patterns[&PAGE].chains.without_first_page),
         (2, 1),
         "a LIST without a limit has none"
     );
     let inconsistent = TestRequest(3_000, RequestKind::InconsistentPage, ResponseClass::Served, 100, 0);
     let done = [list(0), page(1_000, 5), inconsistent, page(4_000, 9), page(5_000, 9)];
     let chains = pattern(&done, PAGE).chains;
-    assert_eq!((chains.count, chains.pages, chains.headless), (1, 5, 0));
+    assert_eq!((chains.count, chains.pages, chains.without_first_page), (1, 5, 0));
     assert_eq!(
-        pattern(&[list(0), page(700_000, 5)], PAGE).chains.headless,
+        pattern(&[list(0), page(700_000, 5)], PAGE).chains.without_first_page,
         1,
         "no server keeps a revision so long"
     );
@@ -258,12 +255,12 @@ fn relists_are_found_if_server_clocks_differ() {
         })
         .collect();
     let informers = pattern(&done, LIST).informers;
-    assert_eq!((informers.starts, informers.relists_expired, informers.most_in_an_hour), (1, 4, 4));
+    assert_eq!((informers.starts, informers.relists.expired, informers.most_in_an_hour), (1, 4, 4));
 }
 
 #[test]
 fn two_lists_before_a_watch_are_a_double_start() {
-    let twice = |done: &[TestRequest]| pattern(done, LIST).informers.twice;
+    let twice = |done: &[TestRequest]| pattern(done, LIST).informers.starts_twice;
     assert_eq!(twice(&[list(0), list(40_000)]), 0, "a job at its begin and its end");
     assert_eq!(twice(&[list(0), list(2_000), watch(2_200, 100_000)]), 1);
     let later = [list(0), watch(200, 300_000), list(301_000), list(303_000), watch(303_200, 100_000)];
@@ -287,5 +284,5 @@ fn many_simultaneous_requests_take_linear_time() {
     let lists = (0..30_000).map(list);
     let watches = (0..30_000).map(|n| open_watch(30_000 + n));
     let done: Vec<TestRequest> = lists.chain(watches).collect();
-    assert_eq!(pattern(&done, WATCH).watching.watches, 30_000);
+    assert_eq!(pattern(&done, WATCH).watching.count, 30_000);
 }

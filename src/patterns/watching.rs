@@ -27,7 +27,6 @@ pub(crate) struct Watch {
     /// When the watch ended. If the log has no end of the watch, the start of a later watch; see [`watches`].
     pub(crate) gone: Option<i64>,
     pub(crate) shape: u32,
-    /// The class of the response to the WATCH.
     pub(crate) response: ResponseClass,
     /// True if the request has `sendInitialEvents=true`.
     pub(crate) sends_initial_events: bool,
@@ -40,7 +39,6 @@ impl Watch {
     }
 
     /// Whether the watch was served and ended within [`SHORT`].
-    #[must_use]
     pub(crate) fn is_short(&self) -> bool {
         self.response == ResponseClass::Served && self.end.is_some_and(|end| end - self.at < SHORT)
     }
@@ -50,7 +48,6 @@ impl Watch {
 ///
 /// A killed server writes no end. So kubetoll assumes that a watch without an end lasts until a later watch begins. A
 /// later watch within [`START`] does not count, because it belongs to the same start.
-#[must_use]
 pub(crate) fn watches(entries: &[HistoryEntry]) -> Vec<Watch> {
     let mut watches: Vec<Watch> = entries
         .iter()
@@ -73,7 +70,6 @@ pub(crate) fn watches(entries: &[HistoryEntry]) -> Vec<Watch> {
     watches
 }
 
-/// Adds the watches of one target.
 pub(super) fn add(
     instance: &Instance<CompactString>,
     watches: &[Watch],
@@ -83,7 +79,7 @@ pub(super) fn add(
     let Some(first) = watches.first() else { return };
     for watch in watches {
         rows.pattern(watch.shape).watching.merge(Watching {
-            watches: 1,
+            count: 1,
             ended: u64::from(watch.end.is_some()),
             short: u64::from(watch.is_short()),
             ..Watching::default()
@@ -98,10 +94,10 @@ pub(super) fn add(
         });
     }
     if instance.is_one_process() {
-        let (beside, most) = beside(watches, log_end);
+        let (doubled, most) = beside(watches, log_end);
         if most > 1 {
             rows.pattern(first.shape).watching.merge(Watching {
-                beside,
+                doubled,
                 most_at_once: most,
                 doubled_instances: 1,
                 ..Watching::default()

@@ -8,8 +8,6 @@ use crate::judged::{Job, ShapeSummary};
 use crate::k8s::Verb;
 use crate::rules::job_advice::job_advice;
 
-const INFORMER: &str = "Keep the objects in an informer: one LIST, then a WATCH.";
-
 const FROM_INDEX: &str = "Send resourceVersion=0 and no limit. The watch cache then serves the LIST from its index of \
                           pods by node. A page with a limit costs about three range reads of etcd. If the LIST \
                           repeats, WATCH with the same selector, or read /pods from the node's kubelet.";
@@ -41,15 +39,13 @@ impl ClientRole {
 
 /// Returns what the client's author or the cluster's operator can do; `None` if nothing is wrong. The first sentence is
 /// the first step.
-#[must_use]
 pub(crate) fn advice(reason: Reason, verb: Verb, server: &Server, role: ClientRole) -> Option<String> {
-    let for_a_job = || for_a_job(reason, verb, server).map(str::to_owned);
+    let any = || for_any(reason, verb, server);
+    let owned = |text: Option<&str>| text.map(str::to_owned);
     match role {
-        ClientRole::NodeAgent => {
-            for_a_node_agent(reason, server).map(str::to_owned).or_else(|| for_any(reason, verb, server))
-        }
-        ClientRole::Client(Job::Yes) => for_a_job().or_else(|| for_any(reason, verb, server)),
-        ClientRole::Client(job) => job_advice(job, for_a_job(), for_any(reason, verb, server)),
+        ClientRole::NodeAgent => owned(for_a_node_agent(reason, server).or_else(any)),
+        ClientRole::Client(Job::Yes) => owned(for_a_job(reason, verb, server).or_else(any)),
+        ClientRole::Client(job) => job_advice(job, owned(for_a_job(reason, verb, server)), owned(any())),
     }
 }
 
@@ -113,59 +109,61 @@ fn for_a_job(reason: Reason, verb: Verb, server: &Server) -> Option<&'static str
     }
 }
 
-fn for_any(reason: Reason, verb: Verb, server: &Server) -> Option<String> {
+fn for_any(reason: Reason, verb: Verb, server: &Server) -> Option<&'static str> {
     let lists_from_cache = server.version.at_least(31, 0);
     // The server serves all pages from the watch cache: the first page from the cache itself, later pages from
     // snapshots.
     let pages_from_cache =
         server.consistent_reads_from_cache() && server.enabled(Gate::ListFromCacheSnapshot);
-    let text = match reason {
-        Reason::ListConsistentFromEtcd | Reason::ListConsistentLimitAlpha => format!(
-            "{INFORMER} If a LIST must stay and data that is seconds old is enough, send resourceVersion=0 without a \
-             limit. On 1.31 and later with etcd 3.4.31, 3.5.13 or later, the watch cache serves the same LIST."
-        ),
+    Some(match reason {
+        Reason::ListConsistentFromEtcd | Reason::ListConsistentLimitAlpha => {
+            "Keep the objects in an informer: one LIST, then a WATCH. If a LIST must stay and data that is seconds old \
+             is enough, send resourceVersion=0 without a limit. On 1.31 and later with etcd 3.4.31, 3.5.13 or later, \
+             the watch cache serves the same LIST."
+        }
         Reason::ListConsistentGateOff => {
-            "Switch the feature gate ConsistentListFromCache on again. It is on by default from 1.31.".to_owned()
+            "Switch the feature gate ConsistentListFromCache on again. It is on by default from 1.31."
         }
         Reason::ListConsistentEtcdTooOld => {
-            "Upgrade etcd to 3.4.31, 3.5.13 or later. Then the watch cache serves the same LISTs.".to_owned()
+            "Upgrade etcd to 3.4.31, 3.5.13 or later. Then the watch cache serves the same LISTs."
         }
         Reason::ListConsistentPageRegression => {
             "Upgrade kube-apiserver to 1.33.3 or later. Until then, the watch cache serves the same LIST without a \
              limit."
-                .to_owned()
         }
         Reason::ListAnyIgnoresLimit if pages_from_cache => {
             "This LIST is normal once at a reflector's start. To get pages, drop resourceVersion=0: this server serves \
              the first page from its watch cache and further pages from snapshots. If it repeats, keep the objects in \
              an informer: one LIST, then a WATCH."
-                .to_owned()
         }
         Reason::ListAnyIgnoresLimit => {
             "This LIST is normal once at a reflector's start. Drop the limit, and expect the whole collection. Do not \
              drop resourceVersion=0 to get pages: this server reads pages from etcd, or all but the first. If it \
              repeats, keep the objects in an informer: one LIST, then a WATCH."
-                .to_owned()
         }
-        Reason::ListContinueFromEtcd | Reason::ListContinueOldEtcd if server.consistent_reads_from_cache() => {
-            format!("{INFORMER} If a LIST must stay, drop the limit: without it, the watch cache serves the LIST.")
+        Reason::ListContinueFromEtcd | Reason::ListContinueOldEtcd
+            if server.consistent_reads_from_cache() =>
+        {
+            "Keep the objects in an informer: one LIST, then a WATCH. If a LIST must stay, drop the limit: without it, \
+             the watch cache serves the LIST."
         }
-        Reason::ListContinueFromEtcd | Reason::ListContinueOldEtcd => format!(
-            "{INFORMER} If pages must stay, use larger ones (limit=500 or more) for fewer reads from etcd."
-        ),
+        Reason::ListContinueFromEtcd | Reason::ListContinueOldEtcd => {
+            "Keep the objects in an informer: one LIST, then a WATCH. If pages must stay, use larger ones (limit=500 or \
+             more) for fewer reads from etcd."
+        }
         Reason::ListContinueSnapshot => {
             "Request the next page without pauses. A late page is read from etcd, or gets 410."
-                .to_owned()
         }
         Reason::ListContinueSnapshotIgnoresLimit => {
-            "Drop resourceVersion=0 from further pages: with it, the server returns all the rest at once.".to_owned()
+            "Drop resourceVersion=0 from further pages: with it, the server returns all the rest at once."
         }
-        Reason::ListExactFromEtcd | Reason::ListLimitMeansExactFromEtcd | Reason::ListNotOlderLimitFromEtcd
+        Reason::ListExactFromEtcd
+        | Reason::ListLimitMeansExactFromEtcd
+        | Reason::ListNotOlderLimitFromEtcd
             if !lists_from_cache =>
         {
             "Drop the limit and send resourceVersionMatch=NotOlderThan: without a limit, this server serves such a \
              LIST from its watch cache."
-                .to_owned()
         }
         Reason::ListExactFromEtcd
         | Reason::ListLimitMeansExactFromEtcd
@@ -174,50 +172,41 @@ fn for_any(reason: Reason, verb: Verb, server: &Server) -> Option<String> {
         | Reason::ListExactSingleKey => {
             "Drop the limit and send resourceVersionMatch=NotOlderThan. The watch cache serves such a LIST. Keep the \
              exact revision only if the client needs it."
-                .to_owned()
         }
         // A client should use a WATCH, so there is nothing to change.
         Reason::UncachedResource if verb == Verb::Watch => return None,
         Reason::UncachedResource if verb == Verb::Get => {
-            "Read it less often. resourceVersion=0 does not help: this resource has no watch cache.".to_owned()
+            "Read it less often. resourceVersion=0 does not help: this resource has no watch cache."
         }
         Reason::UncachedResource => {
             "WATCH it once for the whole cluster instead of listing it. If a LIST must stay, LIST one namespace: a \
              selector still reads everything, and resourceVersion=0 does not help here."
-                .to_owned()
         }
         Reason::GetFromEtcd => {
             "Read it from an informer's Lister, or send resourceVersion=0 with the GET. Both return slightly old \
              data. A GET right before an UPDATE may stay."
-                .to_owned()
         }
         Reason::WatchFromEtcd => {
-            "Send a resourceVersion, 0 at least. Or upgrade to 1.27.13, 1.28.9, 1.29.4 or later.".to_owned()
+            "Send a resourceVersion, 0 at least. Or upgrade to 1.27.13, 1.28.9, 1.29.4 or later."
         }
-        Reason::WatchFromEtcdByGate => {
-            "Send a resourceVersion, 0 at least. Or switch the feature gate off.".to_owned()
-        }
+        Reason::WatchFromEtcdByGate => "Send a resourceVersion, 0 at least. Or switch the feature gate off.",
         Reason::WatchListEtcdTooOld => {
-            "Upgrade etcd to 3.4.31, 3.5.13 or later. Or switch the feature gate WatchList off.".to_owned()
+            "Upgrade etcd to 3.4.31, 3.5.13 or later. Or switch the feature gate WatchList off."
         }
         Reason::SendInitialEventsGateOff => {
             "Set KUBE_FEATURE_WatchListClient=false in the client, or switch WatchList on in the server. This \
              avoids the refused request; client-go falls back to LIST and WATCH on its own."
-                .to_owned()
         }
-        Reason::AnsweredUnauthorized => "Renew the client's token or certificate.".to_owned(),
-        Reason::AnsweredForbidden => "Grant the permission, or stop the client from sending the request.".to_owned(),
+        Reason::AnsweredUnauthorized => "Renew the client's token or certificate.",
+        Reason::AnsweredForbidden => "Grant the permission, or stop the client from sending the request.",
         Reason::AnsweredTooManyRequests => {
             "Let the client wait as long as Retry-After says, and lower its rate. Check which client costs most here."
-                .to_owned()
         }
         _ => return None,
-    };
-    Some(text)
+    })
 }
 
 /// Names the parameters that the server ignores, and the parameters that the client probably meant.
-#[must_use]
 pub(crate) fn misspelled(ignored: &[String], meant: &[String]) -> Option<String> {
     if meant.is_empty() {
         return None;

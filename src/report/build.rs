@@ -1,6 +1,6 @@
 //! Builds the report from a ledger: verdicts, findings, sums and order.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
 use rayon::prelude::*;
 
@@ -9,19 +9,18 @@ use super::cases::Case;
 use super::clients::ClientConverter;
 use super::context::Context;
 use super::findings::{Findings, RuleTexts};
-use super::load::Loads;
 use super::page::{PageFacts, Report};
-use super::ranking::positions;
+use super::ranking::{Loads, positions, ranking};
 use super::sums::{Sums, latency};
 use super::text_cache::TextCache;
-use super::{cases, contradictions, cost, input, load, minutes, patterns, server_log, v1, version};
+use super::{cases, contradictions, cost, input, minutes, patterns, server_log, v1, version};
 use crate::judged::etcd::SLACK;
 use crate::judged::{ClientSummary, JudgedClients};
 use crate::ledger::{Clients, Exemplar, HistoriesByKind, Ledger};
 use crate::patterns::Patterns;
 use crate::requests::stable_hash;
+use crate::rules::HitRef;
 use crate::rules::group::RowGroup;
-use crate::rules::hits::HitRef;
 use crate::rules::{Hits, Rule, RuleInput, Severity};
 
 #[must_use]
@@ -62,8 +61,8 @@ pub fn build_with_cases(
     let inventory = context.inventory.map(|inventory| cost::inventory(inventory, &judged_clients));
     let cost_context = cost::CostContext::new(context.inventory, &judged_clients);
     let rules = &context.rules.rules;
-    let (loads, measure) = (Loads::new(&judged_clients), judged_clients.measure);
-    let positions = positions(&judged_clients);
+    let (positions, loads) = positions(&judged_clients);
+    let measure = judged_clients.measure;
     let rule_input = RuleInput::new(&judged_clients, &ledger.input, rules);
     let found = Hits::new(&rule_input, rules, &context.policy.suppressions);
     let hits = found.refs();
@@ -73,20 +72,13 @@ pub fn build_with_cases(
     let is_shown = context.detail.is_shown(&cases, hits.len());
     let (worst, finding_counts) = (worst_severities(&hits, positions.len()), finding_counts(&hits));
     drop(hits);
-    let contradicted: HashSet<String> = identities(&judged_clients, &found.contradicted());
+    let contradicted = found.contradicted();
     let gates = found.gates();
     let mut judged = found.render(&is_shown);
     drop(rule_input);
     let rule_failures = std::mem::take(&mut judged.failures);
     let ranks = ranks(&cases, positions.len());
-    let converter = ClientConverter {
-        context,
-        received_only,
-        cost_context,
-        measure,
-        loads,
-        texts: TextCache::new(context),
-    };
+    let converter = ClientConverter { context, cost_context, measure, loads, texts: TextCache::new(context) };
     let example = |exemplar: &Exemplar| converter.example(exemplar);
     let reported = Findings {
         judged_clients: &judged_clients,
@@ -102,7 +94,7 @@ pub fn build_with_cases(
     .to_v1(judged, &positions, &cases);
     let etcd_log = context.etcd.map(|etcd| etcd.section(&judged_clients, ledger.input.span));
     let mut all = Sums { costs: cost::Costs::new(context.inventory), ..Sums::default() };
-    let ConvertedClients { clients, sums } = ConvertedClients::new(judged_clients.clients, &converter);
+    let (clients, sums) = converted(judged_clients.clients, &converter);
     all.add(&sums);
     let mut input = input::input(&ledger.input, context, &all, &other_files);
     input.notes.extend(context.detail.note(&is_shown));
@@ -129,7 +121,7 @@ pub fn build_with_cases(
         rules: rules.iter().map(rule).collect(),
         rule_failures,
         inventory,
-        ranking: load::ranking(loads.unit, context.inventory.map(|_| cost_context.unit.as_str())),
+        ranking: ranking(loads.unit, context.inventory.map(|_| cost_context.unit.as_str())),
         clients,
         followed,
         traces,
@@ -165,11 +157,6 @@ fn totals(
         by_version,
         counts: all.counts,
     }
-}
-
-/// Returns the identities of the clients with these indices.
-fn identities<All: FromIterator<String>>(judged_clients: &JudgedClients, indices: &BTreeSet<usize>) -> All {
-    indices.iter().map(|client| judged_clients.clients[*client].identity()).collect()
 }
 
 /// Sorts the clients, and adds the severity of their worst finding. Also returns the ranks of their cases.
@@ -219,26 +206,16 @@ fn finding_counts(hits: &[HitRef<'_, '_>]) -> v1::FindingCounts {
     }
 }
 
-#[derive(Default)]
-struct ConvertedClients {
-    clients: Vec<v1::Client>,
-    sums: Sums,
-}
-
-impl ConvertedClients {
-    fn new(summaries: Vec<ClientSummary>, converter: &ClientConverter<'_>) -> Self {
-        let parts = summaries.into_par_iter().fold(Self::default, |all, summary| {
-            let (client, sums) = converter.client(summary);
-            all.with(vec![client], &sums)
-        });
-        parts.reduce(Self::default, |all, Self { clients, sums }| all.with(clients, &sums))
-    }
-
-    fn with(mut self, clients: Vec<v1::Client>, sums: &Sums) -> Self {
-        self.clients.extend(clients);
-        self.sums.add(sums);
-        self
-    }
+fn converted(summaries: Vec<ClientSummary>, converter: &ClientConverter<'_>) -> (Vec<v1::Client>, Sums) {
+    let parts = summaries.into_par_iter().map(|summary| {
+        let (client, sums) = converter.client(summary);
+        (vec![client], sums)
+    });
+    parts.reduce(Default::default, |(mut all, mut all_sums), (clients, sums)| {
+        all.extend(clients);
+        all_sums.add(&sums);
+        (all, all_sums)
+    })
 }
 
 fn rule(rule: &Rule) -> v1::RuleInfo {

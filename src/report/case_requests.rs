@@ -11,8 +11,8 @@ use crate::apiserver::{ConfiguredNames, RequestShape, Server};
 use crate::judged::ShapeKey;
 use crate::ledger::RowHash;
 use crate::requests::{Request, stable_hash};
+use crate::rules::HitRef;
 use crate::rules::facts::RowFacts;
-use crate::rules::hits::HitRef;
 
 /// The maximum number of cached rows. A full cache is cleared.
 const MAX_CACHED: usize = 1 << 16;
@@ -27,7 +27,6 @@ pub struct CaseRequests {
 }
 
 impl CaseRequests {
-    /// Collects the request shapes of a case from its findings.
     pub(super) fn from_hits(case: &Case, hits: &[HitRef<'_, '_>]) -> Self {
         let mut requests = Self::default();
         let groups = case.findings.iter().filter_map(|at| hits[*at].group);
@@ -48,7 +47,6 @@ impl CaseRequests {
     }
 
     /// Whether the case has no requests, because it is about the log itself.
-    #[must_use]
     pub(crate) fn is_empty(&self) -> bool {
         self.shapes.is_empty()
     }
@@ -70,13 +68,11 @@ pub(crate) struct CaseCache(HashMap<RowHash, bool, FxBuildHasher>);
 
 impl CaseFilter {
     /// Creates a filter. `servers` has a server configuration for each value of `Request::version_index`.
-    #[must_use]
     pub(crate) fn new(cases: Vec<CaseRequests>, servers: Vec<Server>, received_only: bool) -> Self {
         let names = servers.first().map(ConfiguredNames::new).unwrap_or_default();
         Self { cases, servers, names, received_only }
     }
 
-    /// Whether the request belongs to one of the cases.
     pub(crate) fn pass(&self, request: &Request<'_>, cache: &mut CaseCache) -> bool {
         let cache = &mut cache.0;
         let row = RowHash::new(request);

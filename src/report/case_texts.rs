@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::cases::{Case, Member};
-use super::load::Loads;
+use super::ranking::Loads;
 use super::v1;
 use crate::rules::figures::count;
 use crate::rules::sources::ClientSource;

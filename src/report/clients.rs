@@ -6,12 +6,10 @@ use std::sync::Arc;
 
 use super::advice::ClientRole;
 use super::context::Context;
-use super::load::{Loads, TieBreakers, rank};
 use super::minutes::ResourceTimelines;
+use super::ranking::Loads;
 use super::server_log::{flows, items};
-use super::sums::{
-    RequestsOverTime, Sums, distinct, latency, observed, statuses, sum_observed, sum_statuses,
-};
+use super::sums::{RequestsOverTime, Sums, distinct, latency, statuses};
 use super::text_cache::TextCache;
 use super::{advice, cost, patterns, v1};
 use crate::apiserver::{LimitVerdict, ServedFrom};
@@ -24,7 +22,6 @@ use crate::patterns::Pattern;
 
 pub(super) struct ClientConverter<'a> {
     pub(super) context: &'a Context<'a>,
-    pub(super) received_only: bool,
     pub(super) cost_context: cost::CostContext<'a>,
     pub(super) measure: Measure,
     pub(super) loads: Loads,
@@ -40,7 +37,7 @@ impl ClientConverter<'_> {
             .map(|(namespace, name)| v1::ServiceAccount { namespace: namespace.into(), name: name.into() });
         let mut by_product: BTreeMap<&str, u64> = BTreeMap::new();
         for one in summary.shapes.values().flat_map(|shape| &shape.rows) {
-            *by_product.entry(&one.product).or_default() += one.row.requests(self.received_only);
+            *by_product.entry(&one.product).or_default() += one.row.requests(self.measure.received_only);
         }
         let jobs: BTreeMap<String, Job> =
             summary.agents.iter().map(|(product, agent)| (product.clone(), agent.job)).collect();
@@ -70,9 +67,8 @@ impl ClientConverter<'_> {
             let ignored = is_list && shape.limit == "ignored";
             let requests = shape.requests;
             let of = |is_wanted: bool| if is_wanted { requests } else { 0 };
-            let tie_breakers =
-                TieBreakers { etcd_lists: of(from_etcd), limit_ignored: of(ignored), requests };
-            rank(RequestLoad { amount: shape.load.amount, ..RequestLoad::default() }, tie_breakers)
+            // The order of `ranking`, as for clients.
+            Reverse([shape.load.amount, of(from_etcd), of(ignored), requests])
         });
         let client = v1::Client {
             identity,
@@ -105,8 +101,8 @@ impl ClientConverter<'_> {
         minutes: &mut ResourceTimelines,
         jobs: &BTreeMap<String, Job>,
     ) -> Option<v1::Shape> {
-        let (observed, certainty) = (observed(summary.agreement), summary.certainty());
-        let summed = self.summed(key, &mut summary);
+        let (observed, certainty) = (summary.agreement, summary.certainty());
+        let summed = ShapeSums::from_rows(key, &mut summary, self.measure);
         let ShapeSums { requests, open, row, times, products, pattern, costs, load } = summed;
         sums.unfinished += row.received.saturating_sub(requests);
         if requests == 0 {
@@ -119,8 +115,8 @@ impl ClientConverter<'_> {
         counts.requests += requests;
         sums.by_verb.add(verb, requests);
         sums.by_served_from.add(key.served_from.as_str(), requests);
-        counts.statuses = sum_statuses(counts.statuses, statuses);
-        counts.observed = sum_observed(counts.observed, observed);
+        counts.statuses.merge(statuses);
+        counts.observed.merge(observed);
         if key.limit == LimitVerdict::Ignored && key.verb == Some(Verb::List) {
             counts.limit_ignored += requests;
         }
@@ -140,7 +136,8 @@ impl ClientConverter<'_> {
         sums.add_span(row.span);
         sums.open += open;
         sums.costs.add(&costs);
-        sums.add_load(load);
+        sums.load.add(load);
+        sums.counts.etcd_writes += load.etcd_writes;
         let rate = times.rate(row.span);
         minutes.add(key, requests, times);
         let is_costly = requests > 0 && !summary.long_running && key.is_costly();
@@ -206,12 +203,6 @@ impl ClientConverter<'_> {
         })
     }
 
-    fn summed(&self, key: &ShapeKey, summary: &mut ShapeSummary) -> ShapeSums {
-        let rows = std::mem::take(&mut summary.rows);
-        let load = |one: &ProductRow| self.measure.load(key, summary, &one.row, one.cost.as_deref());
-        ShapeSums::from_rows(rows, self.received_only, load)
-    }
-
     pub(super) fn example(&self, exemplar: &Exemplar) -> v1::Example {
         v1::Example {
             request_uri: exemplar.shown_uri(),
@@ -241,38 +232,23 @@ struct ShapeSums {
 impl ShapeSums {
     /// Sums the rows of a shape; each row is for one product. If events with the same audit ID have two products,
     /// they count as one request of each product.
-    fn from_rows(
-        rows: Vec<ProductRow>,
-        received_only: bool,
-        load: impl Fn(&ProductRow) -> RequestLoad,
-    ) -> Self {
+    fn from_rows(key: &ShapeKey, summary: &mut ShapeSummary, measure: Measure) -> Self {
+        let mut sums = Self::default();
+        let mut rows = std::mem::take(&mut summary.rows);
+        for one in &mut rows {
+            sums.load.add(measure.load(key, summary, &one.row, one.cost.as_deref()));
+            sums.requests += one.row.requests(measure.received_only);
+            sums.open += one.row.open();
+            sums.times.add(&RequestsOverTime::new(one.row.take_times(measure.received_only)));
+            sums.products.push(std::mem::take(&mut one.product));
+        }
         // Most shapes have one product. `reduce` needs no merge for these.
-        let one = |mut one: ProductRow| Self {
-            load: load(&one),
-            requests: one.row.requests(received_only),
-            open: one.row.open(),
-            times: RequestsOverTime::new(one.row.take_times(received_only)),
-            row: one.row,
-            products: vec![one.product],
-            pattern: one.pattern,
-            costs: cost::Costs {
-                sum: one.cost.map(|cost| *cost),
-                minutes: one.minutes.map(|minutes| *minutes).unwrap_or_default(),
-            },
-        };
-        let summed = rows.into_iter().map(one).reduce(|mut all, other| {
-            all.requests += other.requests;
-            all.open += other.open;
-            all.row.merge(*other.row);
-            all.times.add(&other.times);
-            all.products.extend(other.products);
-            if let Some(pattern) = other.pattern {
-                all.pattern.get_or_insert_default().merge(*pattern);
-            }
-            all.costs.add(&other.costs);
-            all.load.add(other.load);
+        let merged = rows.into_iter().reduce(|mut all, other| {
+            all.merge(other);
             all
         });
-        summed.unwrap_or_default()
+        let Some(ProductRow { row, pattern, cost, minutes, .. }) = merged else { return sums };
+        let minutes = minutes.map(|minutes| *minutes).unwrap_or_default();
+        Self { row, pattern, costs: cost::Costs { sum: cost.map(|cost| *cost), minutes }, ..sums }
     }
 }

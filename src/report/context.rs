@@ -9,10 +9,8 @@ use crate::k8s::EtcdVersion;
 use crate::rules::{Policy, RuleSet};
 use crate::version::Inferred;
 
-/// The inputs of a report besides the ledger.
 #[derive(Debug)]
 pub struct Context<'a> {
-    /// The source files of the ledger.
     pub sources: &'a Sources,
     /// The server's configuration. Its version is the best estimate.
     pub server: Server,
@@ -25,7 +23,6 @@ pub struct Context<'a> {
     /// Notes on how the server was detected.
     pub notes: Vec<String>,
     pub etcd: Option<EtcdLogInput<'a>>,
-    /// The rules of this run.
     pub rules: &'a RuleSet,
     /// The policy file, which has suppressions and the locations of source code.
     pub policy: &'a Policy,

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use super::v1;
+use crate::judged::Agreement;
 use crate::k8s::text::prefix;
 use crate::rules::figures::{count, more};
 
@@ -51,7 +52,7 @@ fn format_shape(client: &v1::Client, shape: &v1::Shape) -> String {
         || shape.resource.as_deref().unwrap_or("other requests").to_owned(),
         |example| prefix(&example.request_uri, MAX_URI).to_owned(),
     );
-    let v1::Observed { contradict, measured, .. } = shape.observed;
+    let Agreement { contradict, measured, .. } = shape.observed;
     let why = if measured == 0 {
         format!("served, although Kubernetes {} refuses it", shape.kube_version)
     } else {

@@ -9,9 +9,6 @@ use crate::judged::JudgedClients;
 use crate::k8s::timestamp;
 use crate::ledger::Merge;
 
-/// The basis of a cost if only durations are known.
-const LATENCY: &str = "latency";
-
 /// The cost of one client or of all clients; empty without an inventory.
 #[derive(Debug, Default)]
 pub(super) struct Costs {
@@ -73,7 +70,6 @@ impl<'a> CostContext<'a> {
     }
 }
 
-/// Converts a cost that was computed from the inventory.
 fn by_inventory(one: Option<&cost::Work>, all: &cost::Cost, cost_context: CostContext<'_>) -> v1::Cost {
     v1::Cost {
         basis: "inventory",
@@ -92,7 +88,6 @@ fn by_inventory(one: Option<&cost::Work>, all: &cost::Cost, cost_context: CostCo
     }
 }
 
-/// Converts a cost with any basis.
 pub(super) fn from_basis(basis: &CostBasis, cost_context: CostContext<'_>) -> v1::Cost {
     let received = |objects: u64, bound: &str, unknown_requests: u64| {
         let amount = v1::Amount {
@@ -124,7 +119,7 @@ pub(super) fn from_basis(basis: &CostBasis, cost_context: CostContext<'_>) -> v1
             total: received(*all, "at-most", 0),
             ..v1::Cost::default()
         },
-        CostBasis::Latency => v1::Cost { basis: LATENCY, ..v1::Cost::default() },
+        CostBasis::Latency => v1::Cost { basis: "latency", ..v1::Cost::default() },
     }
 }
 

@@ -2,16 +2,15 @@
 
 use std::cmp::Reverse;
 
-use super::files::{by_kind, copies, not_read};
+use super::files::{by_kind, by_reason, copies, damaged, not_read, skipped, skipped_at};
 use super::sums::latency;
 use super::v1;
-use crate::decode::SkipReason;
 use crate::input::Sources;
 use crate::judged::JudgedClients;
 use crate::judged::etcd::{Nearness, SLACK, SlowReads};
 use crate::k8s::timestamp::format_micros;
+use crate::ledger::EtcdLog;
 use crate::ledger::etcd::{EtcdKind, Slow, SlowKey, SumAndMax, WorstRequest};
-use crate::ledger::{EtcdLog, InputCounts};
 
 /// The name for the sum of the errors beyond the limit.
 const OTHER_ERRORS: &str = "(other errors)";
@@ -51,21 +50,9 @@ impl EtcdLogInput<'_> {
             without_zone: lines.zoneless,
             other_lines: lines.other,
             foreign: by_kind(&input.foreign),
-            skipped: input
-                .skipped
-                .iter()
-                .map(|(why, (count, _))| (why.as_str().to_owned(), *count))
-                .collect(),
-            skipped_at: self.skipped_at(input),
-            damaged: input
-                .damaged
-                .iter()
-                .map(|(source, (damage, line))| v1::Damaged {
-                    damage: damage.as_str().to_owned(),
-                    file: self.sources.name(*source),
-                    line: *line,
-                })
-                .collect(),
+            skipped: skipped(input),
+            skipped_at: skipped_at(input, self.sources),
+            damaged: damaged(input, self.sources),
             first_timestamp: lines.span.map(|span| format_micros(span.0)),
             last_timestamp: lines.span.map(|span| format_micros(span.1)),
             not_read: not_read(self.sources),
@@ -170,32 +157,8 @@ impl EtcdLogInput<'_> {
                 ))
             })
             .collect();
-        clients.sort_by(|(a_worst, a), (b_worst, b)| {
-            let numbers =
-                |one: &v1::EtcdSlow| Reverse((one.covered_bytes, one.covered, one.alone, one.reads));
-            let key = |one: &v1::EtcdClient| numbers(&one.slow);
-            b_worst.cmp(a_worst).then_with(|| key(a).cmp(&key(b))).then_with(|| {
-                (&a.client, &a.slow.resource, &a.slow.file, a.slow.line).cmp(&(
-                    &b.client,
-                    &b.slow.resource,
-                    &b.slow.file,
-                    b.slow.line,
-                ))
-            })
-        });
+        clients.sort_by(|a, b| order(a).cmp(&order(b)));
         clients.into_iter().map(|(_, client)| client).collect()
-    }
-
-    fn skipped_at(&self, input: &InputCounts) -> Vec<v1::SkippedAt> {
-        let skipped = input.skipped.iter().filter(|(reason, _)| **reason != SkipReason::Blank);
-        skipped
-            .flat_map(|(reason, (_, places))| places.iter().map(|at| (reason.as_str(), *at)))
-            .map(|(reason, at)| v1::SkippedAt {
-                reason: reason.to_owned(),
-                file: self.sources.name(at.source),
-                line: at.line,
-            })
-            .collect()
     }
 
     fn sources(&self) -> Vec<v1::EtcdSource> {
@@ -209,11 +172,7 @@ impl EtcdLogInput<'_> {
                 slow_requests,
                 other_lines,
                 foreign: by_kind(&counts.foreign),
-                skipped: counts
-                    .skipped
-                    .iter()
-                    .map(|(reason, count)| (reason.as_str().to_owned(), *count))
-                    .collect(),
+                skipped: by_reason(counts.skipped.iter().map(|(reason, count)| (reason, *count))),
             }
         });
         sources.collect()
@@ -259,6 +218,13 @@ impl EtcdLogInput<'_> {
         }
         notes
     }
+}
+
+/// The sort key of a client: its best match with the worst read, then its numbers and names.
+fn order((of_worst, client): &(Option<Nearness>, v1::EtcdClient)) -> impl Ord {
+    let slow = &client.slow;
+    let numbers = (slow.covered_bytes, slow.covered, slow.alone, slow.reads);
+    (Reverse((*of_worst, numbers)), &client.client, &slow.resource, &slow.file, slow.line)
 }
 
 fn amount(amount: SumAndMax) -> v1::EtcdAmount {

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::v1;
-use crate::decode::Foreign;
+use crate::decode::{Foreign, SkipReason};
 use crate::input::{SkippedPath, Sources};
+use crate::ledger::InputCounts;
 
 /// The maximum number of files that a list names.
 pub(super) const NAMED_FILES: usize = 10;
@@ -35,4 +36,37 @@ pub(super) fn copies(sources: &Sources) -> Vec<v1::Copy> {
 
 pub(super) fn by_kind(foreign: &BTreeMap<Foreign, u64>) -> BTreeMap<String, u64> {
     foreign.iter().map(|(kind, count)| (kind.as_str().to_owned(), *count)).collect()
+}
+
+/// Counts of skipped records by the name of the reason.
+pub(super) fn by_reason<'c>(
+    skipped: impl IntoIterator<Item = (&'c SkipReason, u64)>,
+) -> BTreeMap<String, u64> {
+    skipped.into_iter().map(|(reason, count)| (reason.as_str().to_owned(), count)).collect()
+}
+
+pub(super) fn skipped(counts: &InputCounts) -> BTreeMap<String, u64> {
+    by_reason(counts.skipped.iter().map(|(reason, (count, _))| (reason, *count)))
+}
+
+/// The first skipped records for each reason except blank records.
+pub(super) fn skipped_at(counts: &InputCounts, sources: &Sources) -> Vec<v1::SkippedAt> {
+    let skipped = counts.skipped.iter().filter(|(reason, _)| **reason != SkipReason::Blank);
+    let places = skipped.flat_map(|(reason, (_, places))| places.iter().map(move |at| (reason, at)));
+    places
+        .map(|(reason, at)| v1::SkippedAt {
+            reason: reason.as_str().to_owned(),
+            file: sources.name(at.source),
+            line: at.line,
+        })
+        .collect()
+}
+
+pub(super) fn damaged(counts: &InputCounts, sources: &Sources) -> Vec<v1::Damaged> {
+    let damaged = counts.damaged.iter().map(|(source, (damage, line))| v1::Damaged {
+        damage: damage.as_str().to_owned(),
+        file: sources.name(*source),
+        line: *line,
+    });
+    damaged.collect()
 }

@@ -5,9 +5,9 @@ use std::cmp::Reverse;
 use hashbrown::HashMap;
 use rayon::prelude::*;
 
-use super::cases::Case;
+use super::cases::{Case, hashed};
 use super::etcd_log::EtcdLogInput;
-use super::fingerprint::hashed;
+use super::ranking::Loads;
 use super::{case_texts, cost, patterns, v1};
 use crate::judged::{ClientSummary, JudgedClients};
 use crate::k8s::timestamp;
@@ -24,13 +24,11 @@ pub(super) struct Findings<'a> {
     pub(super) rules: &'a [Rule],
     pub(super) policy: &'a Policy,
     pub(super) etcd: Option<EtcdLogInput<'a>>,
-    pub(super) cost_context: super::cost::CostContext<'a>,
-    pub(super) loads: super::load::Loads,
+    pub(super) cost_context: cost::CostContext<'a>,
+    pub(super) loads: Loads,
     /// Whether a filter of the run left events out.
     pub(super) is_filtered: bool,
-    /// The texts by rule id.
     pub(super) texts: HashMap<&'a str, RuleTexts>,
-    /// Converts a request to the JSON report.
     pub(super) example: &'a (dyn Fn(&crate::ledger::Exemplar) -> v1::Example + Sync),
 }
 
@@ -108,8 +106,8 @@ impl Findings<'_> {
         v1::Finding {
             verify: verify(summary, &finding, first.as_ref()),
             who: summary.map(|summary| who(summary, &finding, &texts.rule.name)),
-            path: finding.verdict.as_ref().map(path),
             fingerprint: fingerprint(summary, &finding),
+            path: finding.verdict,
             rule: texts.rule.clone(),
             severity: finding.severity.as_str(),
             client: summary.map(ClientSummary::identity),
@@ -236,12 +234,10 @@ fn who(summary: &ClientSummary, finding: &rules::Finding, rule: &str) -> v1::Who
 fn permission(missing: &Permission) -> v1::Permission {
     let (api_group, resource, subresource, path, namespaces) = match &missing.on {
         PermissionTarget::Path(path) => (None, None, None, Some(path.clone()), Vec::new()),
-        PermissionTarget::Resource { group, resource, namespaces, .. } => {
-            let (resource, subresource) = resource
-                .split_once('/')
-                .map_or((&**resource, None), |(name, sub)| (name, Some(sub.to_owned())));
+        PermissionTarget::Resource { group, resource, subresource, namespaces, .. } => {
+            let subresource = Some(subresource.clone()).filter(|subresource| !subresource.is_empty());
             let namespaces = namespaces.iter().cloned().collect();
-            (Some(group.clone()), Some(resource.to_owned()), subresource, None, namespaces)
+            (Some(group.clone()), Some(resource.clone()), subresource, None, namespaces)
         }
     };
     v1::Permission {
@@ -262,28 +258,12 @@ fn named(set: &DistinctSet) -> v1::Named {
     v1::Named { count, more, examples: set.examples().map(str::to_owned).collect() }
 }
 
-fn path(path: &rules::FindingVerdict) -> v1::Path {
-    v1::Path {
-        served_from: path.served_from,
-        likely: path.likely,
-        limit: path.limit,
-        reason: path.reason,
-        explanation: path.explanation,
-        certainty: path.certainty,
-        kube_version: path.kube_version.clone(),
-        agree: path.observed.0,
-        contradict: path.observed.1,
-    }
-}
-
 fn fingerprint(summary: Option<&ClientSummary>, finding: &rules::Finding) -> String {
     let identity = summary.map(ClientSummary::identity);
     let client_parts = match &finding.program {
         // The fingerprint has no client: a program's members change over time, and each member may have its own
         // finding.
-        Some(OnProgram { name, .. }) => {
-            program_parts(name.kind, name.product.as_deref(), name.service_account.as_deref())
-        }
+        Some(OnProgram { name, .. }) => name.fingerprint_parts().to_vec(),
         None => identity
             .iter()
             .map(String::as_str)
@@ -293,13 +273,6 @@ fn fingerprint(summary: Option<&ClientSummary>, finding: &rules::Finding) -> Str
     };
     let parts = client_parts.iter().chain(&finding.key).map(String::as_str);
     hashed(std::iter::once(finding.rule.as_str()).chain(parts))
-}
-
-/// Returns the parts of a program's fingerprint. An absent part is an empty string, so that a product never equals a
-/// ServiceAccount.
-fn program_parts(kind: &str, product: Option<&str>, service_account: Option<&str>) -> Vec<String> {
-    let part = |part: Option<&str>| part.unwrap_or_default().to_owned();
-    vec![format!("program {kind}"), part(product), part(service_account)]
 }
 
 /// Returns the commands that show a finding. Texts that clients chose may be hostile, so they are quoted for the shell.
@@ -359,13 +332,11 @@ mod tests {
 
     #[test]
     fn fingerprint_differs_between_product_and_service_account_of_one_name() {
-        let parts = [
-            program_parts("user", Some("lister"), None),
-            program_parts("user", None, Some("lister")),
-            program_parts("user", Some("lister"), Some("lister")),
-        ];
+        let name = || Some("lister".to_owned());
+        let parts = [(name(), None), (None, name()), (name(), name())].map(|(product, service_account)| {
+            ProgramName { kind: "user", product, service_account }.fingerprint_parts()
+        });
         assert!(parts[0] != parts[1] && parts[1] != parts[2] && parts[0] != parts[2], "{parts:?}");
-        assert!(parts.iter().all(|parts| parts.len() == 3), "{parts:?}");
     }
 
     #[test]

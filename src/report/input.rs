@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::context::Context;
-use super::files::{NAMED_FILES, by_kind, copies, not_read};
+use super::files::{NAMED_FILES, by_kind, by_reason, copies, damaged, not_read, skipped, skipped_at};
 use super::sums::Sums;
 use super::v1;
 use crate::decode::{Envelope, Foreign, Layers, SkipReason};
@@ -68,31 +68,9 @@ pub(super) fn input(
         received_only: counts.received_only(),
         replaced_utf8: counts.replaced_utf8,
         foreign: by_kind(&counts.foreign),
-        skipped: counts
-            .skipped
-            .iter()
-            .map(|(reason, (count, _))| (reason.as_str().to_owned(), *count))
-            .collect(),
-        skipped_at: counts
-            .skipped
-            .iter()
-            .filter(|(reason, _)| **reason != SkipReason::Blank)
-            .flat_map(|(reason, (_, places))| places.iter().map(|at| (reason.as_str(), *at)))
-            .map(|(reason, at)| v1::SkippedAt {
-                reason: reason.to_owned(),
-                file: file(at.source),
-                line: at.line,
-            })
-            .collect(),
-        damaged: counts
-            .damaged
-            .iter()
-            .map(|(source, (damage, line))| v1::Damaged {
-                damage: damage.as_str().to_owned(),
-                file: file(*source),
-                line: *line,
-            })
-            .collect(),
+        skipped: skipped(counts),
+        skipped_at: skipped_at(counts, sources),
+        damaged: damaged(counts, sources),
         without_events: v1::WithoutEvents {
             count: without.len() as u64,
             files: without.into_iter().take(NAMED_FILES).collect(),
@@ -127,7 +105,6 @@ pub(super) fn other_files(sources: &Sources, counts: &InputCounts) -> Vec<u32> {
 }
 
 /// Counts files without audit events by file type. Each type has an example.
-#[must_use]
 pub(crate) fn unknown_files(sources: &Sources, counts: &InputCounts) -> Vec<v1::UnknownFiles> {
     let read: HashSet<&Path> = sources
         .list
@@ -198,7 +175,7 @@ fn source(file: String, counts: &SourceCounts) -> v1::SourceInput {
         events: counts.events,
         access_lines: counts.access_lines,
         foreign: by_kind(&counts.foreign),
-        skipped: counts.skipped.iter().map(|(reason, count)| (reason.as_str().to_owned(), *count)).collect(),
+        skipped: by_reason(counts.skipped.iter().map(|(reason, count)| (reason, *count))),
     }
 }
 

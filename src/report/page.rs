@@ -35,7 +35,6 @@ pub(crate) struct PageFacts {
     pub(crate) first_not_long_running: Option<i64>,
 }
 
-/// Texts on the server's version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ServerTexts {
     /// The source of the version, with the other possible versions.

@@ -3,34 +3,20 @@
 use super::v1;
 use crate::k8s::timestamp;
 use crate::ledger;
-use crate::patterns::{AllFollowed, Chains, Herds, Informers, Pattern, Polling, Watching};
+use crate::patterns::{AllFollowed, Herds, Informers, Pattern, Polling};
 use crate::requests::InstanceKind;
 
 /// The pattern; `None` if no instance was followed.
 pub(super) fn pattern(pattern: &Pattern) -> Option<Box<v1::Pattern>> {
     let to_v1 = || v1::Pattern {
         instances: pattern.instances,
-        informers: informers(&pattern.informers),
+        informers: Some(pattern.informers).filter(|informers| *informers != Informers::default()),
         polling: polling(&pattern.polling),
         herds: herds(&pattern.herds),
-        chains: chains(&pattern.chains),
-        watches: watches(&pattern.watching),
+        chains: Some(pattern.chains).filter(|chains| chains.count > 0),
+        watches: Some(pattern.watching).filter(|watches| watches.count > 0),
     };
     (pattern.instances > 0).then(|| Box::new(to_v1()))
-}
-
-fn informers(informers: &Informers) -> Option<v1::Informers> {
-    (*informers != Informers::default()).then_some(v1::Informers {
-        starts: informers.starts,
-        relists: v1::Relists {
-            expired: informers.relists_expired,
-            refused: informers.relists_refused,
-            ended: informers.relists_ended,
-        },
-        most_relists: informers.most_relists,
-        further_pages: informers.further_pages,
-        starts_twice: informers.twice,
-    })
 }
 
 fn polling(polling: &Polling) -> Option<v1::Polling> {
@@ -76,46 +62,17 @@ fn herds(herds: &Herds) -> Option<v1::Herds> {
     })
 }
 
-fn chains(chains: &Chains) -> Option<v1::Chains> {
-    (chains.count > 0).then_some(v1::Chains {
-        count: chains.count,
-        pages: chains.pages,
-        longest_pages: chains.longest,
-        longest_micros: chains.longest_micros,
-        expired: chains.expired,
-        restarted: chains.restarted,
-        inconsistent_pages: chains.inconsistent,
-        without_first_page: chains.headless,
-    })
-}
-
-fn watches(watching: &Watching) -> Option<v1::Watches> {
-    (watching.watches > 0).then_some(v1::Watches {
-        count: watching.watches,
-        ended: watching.ended,
-        short: watching.short,
-        most_short: watching.most_short,
-        doubled: watching.beside,
-        most_at_once: watching.most_at_once,
-        doubled_instances: watching.doubled_instances,
-        fallbacks: watching.fallbacks,
-    })
-}
-
 pub(super) fn followed(followed: &AllFollowed) -> v1::AllFollowed {
-    v1::AllFollowed {
-        lists: one_followed(&followed.lists),
-        watches: one_followed(&followed.watches),
-        objects: one_followed(&followed.objects),
-    }
-}
-
-fn one_followed(followed: &ledger::Followed) -> v1::Followed {
-    v1::Followed {
+    let one = |followed: &ledger::Followed| v1::Followed {
         instances: followed.instances,
         one_of: followed.one_of,
         requests: followed.requests,
         left_out: followed.left_out,
         earliest_of_each: followed.of_each,
+    };
+    v1::AllFollowed {
+        lists: one(&followed.lists),
+        watches: one(&followed.watches),
+        objects: one(&followed.objects),
     }
 }

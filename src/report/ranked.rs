@@ -12,7 +12,6 @@ const NO_CODE: &str = "(no code)";
 
 /// The values of a property, with the number of requests of each.
 #[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub(crate) struct Ranked {
     /// The property, as named by `--by`.
     pub(crate) by: &'static str,
@@ -20,7 +19,6 @@ pub(crate) struct Ranked {
     pub(crate) requests: u64,
     /// The values with the most requests. Values with the same number of requests are sorted by name.
     pub(crate) rows: Vec<RankedRow>,
-    /// The sum over all values that have no row.
     pub(crate) others: RankedOthers,
 }
 
@@ -34,7 +32,6 @@ pub(crate) struct RankedRow {
 
 /// The sum over the values without a row.
 #[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub(crate) struct RankedOthers {
     /// The number of values without a row.
     pub(crate) values: u64,
@@ -49,7 +46,6 @@ impl Ranked {
     /// Ranks the values of a property by their number of requests, and keeps the first `top`. The ledger must come
     /// from a run with `Settings::by`, which stores each value as a client. If `is_code`, the property is the status
     /// code. Then the ledger has one client, and the status codes of its rows are the values.
-    #[must_use]
     pub(crate) fn from_ledger(ledger: Ledger, by: &'static str, is_code: bool, top: usize) -> Self {
         let received_only = ledger.input.received_only();
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();

@@ -1,9 +1,11 @@
 //! Orders clients and chooses findings before the report is built. So no text is built for a finding that is not shown.
 
+use std::cmp::Reverse;
+
 use super::cases::Case;
-use super::load::{TieBreakers, rank};
+use super::v1;
 use crate::apiserver::LimitVerdict;
-use crate::judged::{ClientSummary, JudgedClients};
+use crate::judged::{ClientSummary, JudgedClients, LoadUnit, RequestLoad};
 use crate::k8s::Verb;
 use crate::rules::figures::count;
 
@@ -20,41 +22,73 @@ pub struct Detail {
     pub all_shapes: bool,
 }
 
-/// Returns the position of each client in the report, by the client's index. The client with the most load comes first.
-pub(super) fn positions(judged_clients: &JudgedClients) -> Vec<usize> {
-    let mut order: Vec<(_, usize)> = judged_clients
-        .clients
-        .iter()
-        .enumerate()
-        .map(|(index, summary)| {
-            let name = (summary.identity(), summary.kind(), summary.impersonated_by());
-            ((rank(judged_clients.load_of(summary), tie_breakers(judged_clients, summary)), name), index)
-        })
-        .collect();
-    order.sort_unstable();
-    let mut positions = vec![0; order.len()];
-    for (position, (_, index)) in order.into_iter().enumerate() {
-        positions[index] = position;
-    }
-    positions
+/// The unit of load, and the total load that shares are computed from.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Loads {
+    pub(super) unit: LoadUnit,
+    pub(super) total: u64,
 }
 
-/// Returns the sort keys for clients with equal load.
-fn tie_breakers(judged_clients: &JudgedClients, summary: &ClientSummary) -> TieBreakers {
-    let mut tie_breakers = TieBreakers::default();
-    for (key, shape) in &summary.shapes {
-        let requests = judged_clients.requests_of(shape);
-        tie_breakers.requests += requests;
-        if key.verb == Some(Verb::List) {
-            tie_breakers.limit_ignored += if key.limit == LimitVerdict::Ignored { requests } else { 0 };
-            tie_breakers.etcd_lists += if key.is_from_etcd() { requests } else { 0 };
+impl Loads {
+    pub(super) fn to_v1(self, load: RequestLoad) -> v1::Load {
+        v1::Load {
+            unit: self.unit.as_str(),
+            amount: load.amount,
+            share: share(load.amount, self.total),
+            bound: load.bound.as_str(),
         }
     }
-    tie_breakers
+}
+
+/// Returns the share of `part` in `total`, rounded to six decimals; `None` if `total` is 0.
+#[allow(clippy::cast_precision_loss, reason = "six decimals are kept")]
+fn share(part: u64, total: u64) -> Option<f64> {
+    (total > 0).then(|| (part as f64 / total as f64 * 1e6).round() / 1e6)
+}
+
+pub(super) fn ranking(unit: LoadUnit, handled_unit: Option<&'static str>) -> v1::Ranking {
+    v1::Ranking {
+        basis: if handled_unit.is_some() { "inventory" } else { "latency" }.to_owned(),
+        unit: unit.as_str(),
+        by: ["load", "etcdLists", "limitIgnored", "requests"].map(str::to_owned).to_vec(),
+        handled_unit,
+    }
+}
+
+/// Returns the position of each client in the report, by the client's index, and the loads of all clients. The client
+/// with the most load comes first.
+pub(super) fn positions(judged_clients: &JudgedClients) -> (Vec<usize>, Loads) {
+    let mut loads = Loads { unit: judged_clients.measure.unit, total: 0 };
+    let ranked = judged_clients.clients.iter().enumerate().map(|(index, summary)| {
+        let name = (summary.identity(), summary.kind(), summary.impersonated_by());
+        let rank = rank(judged_clients, summary);
+        loads.total = loads.total.saturating_add(rank.0[0]);
+        (rank, name, index)
+    });
+    let mut order: Vec<_> = ranked.collect();
+    order.sort_unstable();
+    let mut positions = vec![0; order.len()];
+    for (position, (.., index)) in order.into_iter().enumerate() {
+        positions[index] = position;
+    }
+    (positions, loads)
+}
+
+/// Returns the sort key of a client, with the numbers in the order of [`ranking`]. The smallest key comes first.
+fn rank(judged_clients: &JudgedClients, summary: &ClientSummary) -> Reverse<[u64; 4]> {
+    let (mut etcd_lists, mut limit_ignored, mut all) = (0, 0, 0);
+    for (key, shape) in &summary.shapes {
+        let requests = judged_clients.requests_of(shape);
+        all += requests;
+        if key.verb == Some(Verb::List) {
+            limit_ignored += if key.limit == LimitVerdict::Ignored { requests } else { 0 };
+            etcd_lists += if key.is_from_etcd() { requests } else { 0 };
+        }
+    }
+    Reverse([judged_clients.load_of(summary).amount, etcd_lists, limit_ignored, all])
 }
 
 impl Detail {
-    /// All findings and shapes.
     pub const ALL: Self = Self { cases: None, all_shapes: true };
 
     /// Returns for each finding whether the report shows it.
@@ -99,32 +133,11 @@ fn first_findings(cases: &[Case], findings: usize, most: usize) -> Vec<bool> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
-    use crate::judged::RequestLoad;
-    use crate::rules::Severity;
 
     /// Creates a case. Only its first finding belongs to the worst member.
     fn case(findings: Vec<usize>) -> Case {
-        Case {
-            severity: Severity::Warning,
-            client: None,
-            members: "client",
-            clients: BTreeSet::from([0, 1]),
-            worst: Vec::new(),
-            findings,
-            worst_findings: 1,
-            is_on_sum: false,
-            resources: 1,
-            rules: Vec::new(),
-            resource: None,
-            requests: 1,
-            peak_per_minute: 1.0,
-            load: RequestLoad::default(),
-            fingerprint: String::new(),
-            source: None,
-        }
+        Case { findings, worst_findings: 1, ..Case::default() }
     }
 
     #[test]

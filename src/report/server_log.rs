@@ -17,7 +17,6 @@ const OTHER_OPERATIONS: &str = "(other operations)";
 /// The name for the sum of the flows beyond the limit.
 const OTHER_FLOWS: &str = "(other)";
 
-/// The sums of one group of traces.
 #[derive(Debug, Default)]
 struct TraceSums {
     traces: u64,
@@ -78,7 +77,6 @@ pub(super) fn traces(traces: &mut Traces) -> Vec<v1::TraceGroup> {
         .collect()
 }
 
-/// The texts that identify a group.
 #[derive(Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct TraceGroupName {
     operation: String,

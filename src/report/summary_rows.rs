@@ -6,7 +6,6 @@ use std::cmp::Reverse;
 use super::page::Report;
 use super::v1::{Case, Client, Load, is_estimate};
 
-/// The content of a summary row.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum SummaryContent<'r> {
     /// Cases with an error or a warning. If the report has none, all cases.
@@ -19,7 +18,6 @@ pub(crate) enum SummaryContent<'r> {
     Requests,
 }
 
-/// A summary row.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SummaryRow<'r> {
     pub(crate) what: SummaryContent<'r>,
@@ -29,7 +27,6 @@ pub(crate) struct SummaryRow<'r> {
 
 /// Returns the number of cases in a table of at most `top` rows. If the report has errors or warnings, cases of
 /// severity `info` are left out.
-#[must_use]
 pub(crate) fn shown_cases(report: &Report, top: usize) -> usize {
     let urgent = report.cases.iter().filter(|case| case.severity != "info").count();
     if urgent == 0 { report.cases.len().min(top) } else { urgent.min(top) }
@@ -42,7 +39,6 @@ pub(crate) fn without_finding(report: &Report) -> impl Iterator<Item = &Client> 
 
 /// Returns the summary rows for a table. The table shows the first `cases` cases and the first `clients` clients
 /// without a finding.
-#[must_use]
 pub(crate) fn summary_rows(report: &Report, cases: usize, clients: usize) -> Vec<SummaryRow<'_>> {
     let left = &report.cases[cases.min(report.cases.len())..];
     let is_only_info = report.cases.iter().all(|case| case.severity == "info");

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use super::cost::Costs;
 use super::v1;
-use crate::judged::{Agreement, RequestLoad};
+use crate::judged::RequestLoad;
 use crate::ledger::timeline::Rate;
 use crate::ledger::{self, DistinctSet, Histogram, Merge, Row, Timeline};
+use crate::patterns::merge_counts;
 
 /// Requests over time, in windows of any width.
 #[derive(Debug, Default)]
@@ -100,8 +101,8 @@ impl Sums {
         own.etcd_micros = own.etcd_micros.saturating_add(new.etcd_micros);
         own.limit_ignored += new.limit_ignored;
         own.etcd_writes += new.etcd_writes;
-        own.statuses = sum_statuses(own.statuses, new.statuses);
-        own.observed = sum_observed(own.observed, new.observed);
+        own.statuses.merge(new.statuses);
+        own.observed.merge(new.observed);
         self.latency.merge_from(&other.latency);
         self.times.add(&other.times);
         self.add_span(other.span);
@@ -111,12 +112,6 @@ impl Sums {
         self.events_without_request += other.events_without_request;
         self.costs.add(&other.costs);
         self.load.add(other.load);
-    }
-
-    /// Adds the load of a shape.
-    pub(super) fn add_load(&mut self, load: RequestLoad) {
-        self.load.add(load);
-        self.counts.etcd_writes += load.etcd_writes;
     }
 
     pub(super) fn add_first_not_long_running(&mut self, first: Option<i64>) {
@@ -166,32 +161,10 @@ pub(super) fn statuses(row: &Row, requests: u64) -> v1::Statuses {
     }
 }
 
-pub(super) fn sum_statuses(a: v1::Statuses, b: v1::Statuses) -> v1::Statuses {
-    v1::Statuses {
-        informational: a.informational + b.informational,
-        success: a.success + b.success,
-        redirect: a.redirect + b.redirect,
-        client_error: a.client_error + b.client_error,
-        server_error: a.server_error + b.server_error,
-        none: a.none + b.none,
-        conflict: a.conflict + b.conflict,
-        gone: a.gone + b.gone,
-        too_many_requests: a.too_many_requests + b.too_many_requests,
-    }
-}
-
-pub(super) fn sum_observed(a: v1::Observed, b: v1::Observed) -> v1::Observed {
-    v1::Observed {
-        measured: a.measured + b.measured,
-        agree: a.agree + b.agree,
-        contradict: a.contradict + b.contradict,
-        etcd_micros: a.etcd_micros.saturating_add(b.etcd_micros),
-    }
-}
-
-pub(super) fn observed(agreement: Agreement) -> v1::Observed {
-    let Agreement { measured, agree, contradict, etcd_micros } = agreement;
-    v1::Observed { measured, agree, contradict, etcd_micros }
+merge_counts! {
+    v1::Statuses:
+    add informational, success, redirect, client_error, server_error, none, conflict, gone, too_many_requests;
+    max
 }
 
 pub(super) fn distinct(set: &DistinctSet) -> v1::Distinct {
@@ -210,11 +183,15 @@ pub(super) fn latency(histogram: &Histogram) -> Option<v1::Latency> {
     })
 }
 
+/// The most requests in one minute, rounded to one decimal.
 #[allow(clippy::cast_precision_loss, reason = "rates are for people, and counts are far below 2^52")]
+pub(super) fn peak_per_minute(rate: Rate) -> f64 {
+    (rate.peak as f64 / rate.window_minutes as f64 * 10.0).round() / 10.0
+}
+
 fn rate_to_v1(rate: Rate, total: u64, span: Option<(i64, i64)>) -> v1::Rate {
-    let peak = rate.peak as f64 / rate.window_minutes as f64;
     v1::Rate {
-        peak_per_minute: (peak * 10.0).round() / 10.0,
+        peak_per_minute: peak_per_minute(rate),
         peak_at: v1::Timestamp(rate.peak_at),
         mean_per_active_minute: rate.mean_per_minute(total, span),
         active_minutes: rate.active_minutes,

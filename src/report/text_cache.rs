@@ -35,7 +35,6 @@ impl TextCache {
         }
     }
 
-    /// Returns the file name of a source.
     pub(super) fn file(&self, source: u32) -> v1::Shared<str> {
         let name = usize::try_from(source).ok().and_then(|source| self.files.get(source));
         name.cloned().unwrap_or_else(|| "".into())

@@ -133,7 +133,10 @@ pub(super) fn texts(context: &Context<'_>) -> ServerTexts {
     ServerTexts {
         version_from: from(version),
         decisive: match version.relation {
-            Relation::One => version.decisive().into_iter().map(format_fact).collect(),
+            Relation::One => {
+                let facts = version.decisive().into_iter();
+                facts.map(|fact| format!("{} ({})", fact.text, fact.fits())).collect()
+            }
             // The notes already list the evidence of each version.
             _ => Vec::new(),
         },
@@ -162,10 +165,6 @@ fn from(version: &Inferred) -> String {
         _ => format!("{} possible", version.candidates),
     };
     format!("{}; {possible}; pass --kube-version to set", version.from)
-}
-
-fn format_fact(fact: &Fact) -> String {
-    format!("{} ({})", fact.text, fact.fits())
 }
 
 fn files<'a>(context: &Context<'_>, sources: impl Iterator<Item = &'a u32>) -> String {

@@ -6,7 +6,6 @@ pub(crate) use crate::k8s::text::{count, more};
 use crate::k8s::timestamp;
 
 /// Formats a number of bytes with at most three digits: `45.2 MB`.
-#[must_use]
 pub(crate) fn bytes(number: u64) -> String {
     scaled(number, &["B", "kB", "MB", "GB", "TB", "PB"], 1000, " ", 99.95)
 }
@@ -24,8 +23,13 @@ pub(crate) fn scaled(number: u64, units: &[&str], base: u64, space: &str, exact:
     format!("{value:.decimals$}{space}{}", units[unit])
 }
 
+/// Divides two numbers, and rounds the result to one decimal; 0 if the divisor is 0.
+#[allow(clippy::cast_precision_loss, reason = "rates are for people, and counts are far below 2^52")]
+pub(super) fn tenths(count: u64, over: u64) -> f64 {
+    if over == 0 { 0.0 } else { (count as f64 * 10.0 / over as f64).round() / 10.0 }
+}
+
 /// Formats a number of repetitions: `once`, `twice`, `1,234 times`.
-#[must_use]
 pub(crate) fn times(number: u64) -> String {
     match number {
         1 => "once".to_owned(),
@@ -35,7 +39,6 @@ pub(crate) fn times(number: u64) -> String {
 }
 
 /// Formats a duration with two or three significant digits: `250 ms`, `1.0 s`, `72 s`, `6.0 min`, `2.5 h`.
-#[must_use]
 pub(crate) fn duration(seconds: f64) -> String {
     let (value, unit) = match seconds {
         ..0.9995 => return format!("{:.0} ms", seconds * 1000.0),
@@ -49,7 +52,6 @@ pub(crate) fn duration(seconds: f64) -> String {
 
 /// Returns the plural noun, or its singular if `number` is 1. Handles plurals such as `LISTs`, `WATCHes`, `policies`
 /// and `ingresses.networking.k8s.io`.
-#[must_use]
 pub(crate) fn noun(number: u64, plural: &str) -> String {
     if number != 1 {
         return plural.to_owned();
@@ -70,7 +72,6 @@ pub(crate) fn noun(number: u64, plural: &str) -> String {
 }
 
 /// Returns the third-person form of a Kubernetes verb, for a sentence: `LISTs`, `WATCHes`.
-#[must_use]
 pub(crate) fn does(verb: &str) -> String {
     match verb {
         "watch" | "patch" => format!("{}es", verb.to_uppercase()),
@@ -82,7 +83,6 @@ pub(crate) fn does(verb: &str) -> String {
 }
 
 /// Formats an RFC 3339 timestamp to the second: `2026-11-20 20:36:00 UTC`. Returns any other text unchanged.
-#[must_use]
 pub(crate) fn timestamp(text: &str) -> String {
     timestamp::parse_micros(text).map_or_else(|| text.to_owned(), timestamp::format_second)
 }

@@ -1,10 +1,13 @@
 //! Findings: the result of a rule for a group of rows.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::group::RowGroup;
 use super::permission::Permission;
 use super::programs::{self, ProgramName};
 use super::rivals::Rival;
-use super::rule::Severity;
+use super::rule::{Rule, Severity};
 use super::value::VariableValue;
 use crate::cost::CostBasis;
 use crate::judged::RequestLoad;
@@ -12,6 +15,15 @@ use crate::judged::etcd::SlowReads;
 use crate::ledger::{DistinctSet, Exemplar};
 use crate::patterns::Pattern;
 use crate::products::{Product, RecognizedBy};
+
+/// A finding whose texts are not rendered yet.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HitRef<'h, 'r> {
+    pub(crate) rule: &'h Rule,
+    pub(crate) severity: Severity,
+    /// `None` for a finding on the input.
+    pub(crate) group: Option<&'h RowGroup<'r>>,
+}
 
 /// A group of rows for which one of a rule's `levels` holds.
 #[derive(Debug, Clone, Default)]
@@ -44,9 +56,7 @@ pub struct Finding {
     pub stats: Vec<(&'static str, VariableValue<'static>)>,
     /// The verdict on the shape with the most requests.
     pub(crate) verdict: Option<FindingVerdict>,
-    /// The load of the finding's requests on the apiserver and etcd.
     pub(crate) load: RequestLoad,
-    /// The cost of the requests and its basis.
     pub(crate) cost: CostBasis,
     /// When the first and the last event were received, in microseconds since 1970.
     pub(crate) span: Option<(i64, i64)>,
@@ -62,7 +72,6 @@ pub struct Finding {
     pub(crate) permission: Option<Permission>,
     /// Other clients that write the objects on which this client gets conflicts (409).
     pub(crate) rivals: Vec<Rival>,
-    /// Patterns over time, if there are any.
     pub(crate) pattern: Option<Box<Pattern>>,
 }
 
@@ -95,17 +104,29 @@ impl OnProgram {
     }
 }
 
-/// Where the requests were served from, and the reason for this verdict.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The verdict on a request shape.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Path")]
 pub(crate) struct FindingVerdict {
+    #[serde(skip)]
     pub(crate) verb: &'static str,
+    /// As in `shapes[]`.
     pub(crate) served_from: &'static str,
+    /// As in `shapes[]`.
     pub(crate) likely: Option<&'static str>,
+    /// As in `shapes[]`.
     pub(crate) limit: &'static str,
+    /// As in `shapes[]`.
     pub(crate) reason: &'static str,
+    /// As in `shapes[]`.
     pub(crate) explanation: &'static str,
+    /// As in `shapes[]`.
     pub(crate) certainty: &'static str,
+    /// The Kubernetes version for which the verdict was computed.
     pub(crate) kube_version: String,
-    /// The number of slow requests whose latency annotations agree with the verdict, and the number that contradict it.
-    pub(crate) observed: (u64, u64),
+    /// Slow requests whose measurement by the server agrees with the verdict.
+    pub(crate) agree: u64,
+    /// Slow requests whose measurement by the server contradicts the verdict.
+    pub(crate) contradict: u64,
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use minijinja::Value;
 
+use super::condition::Condition;
 use super::facts::{CLIENT, REQUEST, RowFacts, RowGetter, SERVER};
 use super::finding::{Finding, FindingVerdict, OnProgram};
 use super::group::{GroupGetter, RowGroup};
@@ -17,10 +18,9 @@ use super::rule::{Audience, AudienceFix, Audiences, Rule, Severity};
 use super::stats::{OF_FAILURES, STATS, peak_mean_minutes};
 use super::text_template::{NamedValues, TemplateObject, TextTemplate};
 use super::value::{Variable, VariableValue};
-use super::variables::{Root, threshold_value};
+use super::variables::{Root, VariableRef};
 use crate::judged::Job;
 use crate::ledger::{Exemplar, Exemplars, Merge};
-use crate::products::{Product, RecognizedBy};
 
 /// The maximum number of requests in the evidence.
 const SHOWN: usize = 2;
@@ -35,14 +35,6 @@ static BY_NAME: LazyLock<Vec<Variable<GroupGetter>>> = LazyLock::new(|| {
     names.sort_unstable_by_key(|name| name.name);
     names
 });
-
-/// For each of [`STATS`]: whether it is about failed requests.
-static ARE_OF_FAILURES: LazyLock<Vec<bool>> =
-    LazyLock::new(|| STATS.iter().map(|name| OF_FAILURES.contains(&name.name)).collect());
-
-/// The index of `stats.deprecated` in [`STATS`].
-static DEPRECATED: LazyLock<Option<usize>> =
-    LazyLock::new(|| STATS.iter().position(|name| name.name == "deprecated"));
 
 /// Escapes text that a client chose, for use in Markdown. The text must not end its code span or its line. Control
 /// characters get the same escapes as in other formats, so a name looks the same everywhere.
@@ -77,9 +69,15 @@ fn template_object(root: Root, facts: &Arc<NamedValues>, escape: fn(&str) -> Str
 }
 
 fn thresholds(rule: &Rule) -> Value {
-    Value::from_pairs(
-        rule.thresholds.iter().map(|(name, value)| (name.as_str(), threshold_value(*value).to_template())),
-    )
+    Value::from_pairs(rule.threshold_values().map(|(name, value)| (name, value.to_template())))
+}
+
+/// Returns a rendered text. If it failed, adds its error to `failures` and returns `instead`.
+fn or_instead(filled: Result<String, String>, instead: &str, failures: &mut Vec<String>) -> String {
+    filled.unwrap_or_else(|failure| {
+        failures.push(failure);
+        instead.to_owned()
+    })
 }
 
 /// Renders a finding on a client or a program. Returns the finding, and the errors of texts that fail on a value. If
@@ -102,7 +100,6 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &RowGroup<'_>) ->
     let (clients, requests, servers) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
     // Looks up only the variables that a text uses, because most texts use few.
     let placeholders = |text: &TextTemplate, escape: fn(&str) -> String| {
-        let named = |root: Root| text.names(root.as_str());
         let facts =
             |cell: &OnceCell<Arc<NamedValues>>, root: Root, names: &[Variable<RowGetter>], name: &str| {
                 let values = || Arc::new(nonempty_values(names, |get| get(group.representative())));
@@ -119,19 +116,19 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &RowGroup<'_>) ->
         if text.names("rivals") {
             filled.push(("rivals", rivals::prose(&rivals(), resource_or, escape).into()));
         }
-        if named(Root::Client) {
-            filled.push(("client", facts(&clients, Root::Client, CLIENT, &name)));
+        let of_row = [
+            (&clients, Root::Client, CLIENT, &*name),
+            (&requests, Root::Request, REQUEST, ""),
+            (&servers, Root::Server, SERVER, ""),
+        ];
+        for (cell, root, names, name) in of_row.into_iter().filter(|(_, root, ..)| text.names(root.as_str()))
+        {
+            filled.push((root.as_str(), facts(cell, root, names, name)));
         }
-        if named(Root::Request) {
-            filled.push(("request", facts(&requests, Root::Request, REQUEST, "")));
-        }
-        if named(Root::Server) {
-            filled.push(("server", facts(&servers, Root::Server, SERVER, "")));
-        }
-        if named(Root::Stats) {
+        if text.names("stats") {
             filled.push(("stats", template_object(Root::Stats, &stats, escape)));
         }
-        if named(Root::Threshold) {
+        if text.names("threshold") {
             filled.push(("threshold", thresholds(rule)));
         }
         Value::from_pairs(filled)
@@ -146,16 +143,17 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &RowGroup<'_>) ->
     let key = key(rule, leading, resource.as_ref(), product.as_ref());
     let user_agents = user_agents(group);
     let mut failures = Vec::new();
-    let mut or = |filled: Result<String, String>, instead: &str| {
-        filled.unwrap_or_else(|failure| {
-            failures.push(failure);
-            instead.to_owned()
-        })
-    };
-    let message = one_line(&or(fill_by(&rule.message, str::to_owned), &rule.summary));
-    let message = with_peak_mean(rule, group, message);
+    let mut or = |filled, instead: &str| or_instead(filled, instead, &mut failures);
+    let mut message = one_line(&or(fill_by(&rule.message, str::to_owned), &rule.summary));
+    let minutes = peak_mean_minutes(group);
+    if minutes > 0 && rule.message.source().contains("stats.peakPerMinute") {
+        message = format!("{message}; the peak is a mean over {minutes} minutes");
+    }
     let known_product = client.known_product(leading.product);
-    let fix = with_own_setting(rule, known_product, or(fix(rule, leading, &fill), ""));
+    let mut fix = or(fix(rule, leading, &fill), "");
+    if let Some(own) = known_product.and_then(|(product, _)| product.fix(&rule.name)) {
+        fix = format!("{} See {}.\n\n{fix}", own.text.trim(), own.source);
+    }
     let look_for = rule.verify.as_ref().map(|text| or(fill(text), ""));
     let tradeoff = rule.tradeoff.as_ref().map(|text| or(fill(text), "").trim().to_owned());
     let finding = Finding {
@@ -207,14 +205,6 @@ fn key(
     key
 }
 
-/// Adds the product's own setting before the fix, if the product has a setting for the rule.
-fn with_own_setting(rule: &Rule, product: Option<(&'static Product, RecognizedBy)>, fix: String) -> String {
-    match product.and_then(|(product, _)| product.fix(&rule.name)) {
-        Some(own) => format!("{} See {}.\n\n{fix}", own.text.trim(), own.source),
-        None => fix,
-    }
-}
-
 /// Returns the user agent products, each with an example of a full user agent.
 fn user_agents(group: &RowGroup<'_>) -> Vec<(String, String)> {
     let agents = &group.representative().client.agents;
@@ -238,12 +228,7 @@ pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts<'_>) 
     let fill = |text: &TextTemplate| text.render(&values).map_err(|error| format!("{}: {error}", rule.id));
     let any = rule.fix.iter().find(|fix| fix.audience == Audience::Any).and_then(|fix| fix.cases.last());
     let mut failures = Vec::new();
-    let mut or = |filled: Result<String, String>, instead: &str| {
-        filled.unwrap_or_else(|failure| {
-            failures.push(failure);
-            instead.to_owned()
-        })
-    };
+    let mut or = |filled, instead: &str| or_instead(filled, instead, &mut failures);
     let finding = Finding {
         rule: rule.id.clone(),
         severity,
@@ -255,15 +240,6 @@ pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts<'_>) 
         ..Finding::default()
     };
     (finding, failures)
-}
-
-/// Adds a note if the peak in the message is an average. Example: `…; the peak is a mean over 5 minutes`.
-fn with_peak_mean(rule: &Rule, group: &RowGroup<'_>, message: String) -> String {
-    let minutes = peak_mean_minutes(group);
-    if minutes == 0 || !rule.message.source().contains("stats.peakPerMinute") {
-        return message;
-    }
-    format!("{message}; the peak is a mean over {minutes} minutes")
 }
 
 /// Joins the message into one line. Template conditions can leave blank lines in it.
@@ -295,22 +271,12 @@ fn render_fix(
     fill: &impl Fn(&TextTemplate) -> Result<String, String>,
 ) -> Result<Option<String>, String> {
     for (when, text) in cases {
-        let holds = match when {
-            None => true,
-            Some(condition) => {
-                if let Some(holds) = condition.whole.holds_natively(|variable| fact(variable, leading)) {
-                    holds
-                } else {
-                    let values: Vec<VariableValue<'_>> =
-                        condition.whole.variables.iter().map(|variable| fact(*variable, leading)).collect();
-                    let result = condition
-                        .whole
-                        .evaluate(&values, |variable| variable.name(&rule.thresholds).to_owned());
-                    result.map_err(|error| format!("{}: {error}", rule.id))?
-                }
-            }
-        };
-        if holds {
+        let holds = when.as_ref().map_or(Ok(true), |Condition { whole, .. }| {
+            let holds = whole.holds_natively(|variable| fact(variable, leading));
+            let name_of = |variable: VariableRef| variable.name(&rule.thresholds).to_owned();
+            holds.or_else(|values| whole.evaluate(&values, name_of))
+        });
+        if holds.map_err(|error| format!("{}: {error}", rule.id))? {
             return fill(text).map(|text| Some(text.trim().to_owned()));
         }
     }
@@ -328,23 +294,22 @@ fn verdict(leading: &RowFacts<'_>, group: &RowGroup<'_>) -> FindingVerdict {
         explanation: leading.shape_summary.verdict.map_or("", |verdict| verdict.reason.sentence()),
         certainty: leading.shape_summary.certainty().as_str(),
         kube_version: key.kube_version.to_string(),
-        observed: group.rows.iter().fold((0, 0), |(agree, contradict), facts| {
-            (agree + facts.agreement.agree, contradict + facts.agreement.contradict)
-        }),
+        agree: group.rows.iter().map(|facts| facts.agreement.agree).sum(),
+        contradict: group.rows.iter().map(|facts| facts.agreement.contradict).sum(),
     }
 }
 
 /// Returns the most expensive requests as evidence. If the rule is about deprecated APIs or failures, returns
 /// deprecated or failed requests, if there are any. Otherwise, returns requests of the shape with the most requests.
 fn evidence(rule: &Rule, group: &RowGroup<'_>) -> Vec<Exemplar> {
-    let names = |is_wanted: &dyn Fn(usize) -> bool| {
-        let names = rule.levels.iter().flat_map(|(_, condition)| &condition.whole.variables);
-        names.filter(|name| name.root == Root::Stats).any(|name| is_wanted(name.index))
+    let uses_any = |wanted: &[&str]| {
+        let used = rule.levels.iter().flat_map(|(_, condition)| &condition.whole.variables);
+        used.filter(|used| used.root == Root::Stats).any(|used| wanted.contains(&STATS[used.index].name))
     };
     let rows = || group.rows.iter().copied();
-    let mut exemplars: Vec<&Exemplars> = if names(&|index| *DEPRECATED == Some(index)) {
+    let mut exemplars: Vec<&Exemplars> = if uses_any(&["deprecated"]) {
         rows().filter_map(|facts| Some(&facts.row.rare().deprecated.as_ref()?.exemplars)).collect()
-    } else if names(&|index| ARE_OF_FAILURES[index]) {
+    } else if uses_any(&OF_FAILURES) {
         rows().filter_map(|facts| facts.row.failed.as_deref()).collect()
     } else {
         Vec::new()

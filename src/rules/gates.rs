@@ -3,34 +3,14 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::facts::RowFacts;
 use super::rows::Rows;
 use super::rule::{Rule, Severity};
-use crate::apiserver::LimitVerdict;
+use crate::judged::ShapeKey;
 use crate::k8s::Verb;
 
 /// Suppressions of these rule families do not affect gates that count requests. These rules are about shared identities
 /// and incomplete logs, not about requests.
 const NOT_OF_REQUESTS: [&str; 2] = ["KT5", "KT9"];
-
-/// A kind of request that a CI gate can count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RequestGate {
-    EtcdList,
-    EtcdGet,
-    LimitIgnored,
-}
-
-impl RequestGate {
-    fn counts(self, facts: &RowFacts<'_>) -> bool {
-        let verb = facts.key.verb;
-        match self {
-            Self::EtcdList => verb == Some(Verb::List) && facts.key.is_from_etcd(),
-            Self::EtcdGet => verb == Some(Verb::Get) && facts.key.is_from_etcd(),
-            Self::LimitIgnored => verb == Some(Verb::List) && facts.key.limit == LimitVerdict::Ignored,
-        }
-    }
-}
 
 /// The client and shape with the most requests: among a gate's requests, or in a rule's worst finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +38,6 @@ pub(crate) struct GateRequests {
 pub(crate) struct RuleFindings {
     pub(crate) id: String,
     pub(crate) name: String,
-    /// The number of findings by severity.
     pub(crate) counts: BTreeMap<Severity, u64>,
     /// The worst finding: its severity, and its client and shape. A finding on the input has only a severity.
     pub(crate) worst: Option<(Severity, Option<Worst>)>,
@@ -66,11 +45,8 @@ pub(crate) struct RuleFindings {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Gates {
-    /// LISTs read from etcd.
     pub(crate) etcd_list: GateRequests,
-    /// GETs read from etcd.
     pub(crate) etcd_get: GateRequests,
-    /// LISTs whose limit the server ignored.
     pub(crate) limit_ignored: GateRequests,
     /// One entry for each rule, including rules without a finding.
     pub(crate) rules: Vec<RuleFindings>,
@@ -81,11 +57,16 @@ pub(super) fn is_of_requests(rule: &Rule) -> bool {
     rule.matches.is_some() && !NOT_OF_REQUESTS.iter().any(|family| rule.id.starts_with(family))
 }
 
-/// Counts the requests of a gate. `is_accepted` is indexed by row, and true for rows that a suppression covers.
-pub(super) fn requests(gate: RequestGate, rows: &Rows<'_>, is_accepted: &[bool]) -> GateRequests {
+/// Counts the requests of a gate: those of the shapes that `is_counted` accepts. `is_accepted` is indexed by row, and
+/// true for rows that a suppression covers.
+pub(super) fn requests(
+    is_counted: fn(&ShapeKey) -> bool,
+    rows: &Rows<'_>,
+    is_accepted: &[bool],
+) -> GateRequests {
     let mut all = GateRequests::default();
     let mut by_shape: BTreeMap<(u32, u32), (u64, usize)> = BTreeMap::new();
-    let counted = rows.facts.iter().enumerate().filter(|(_, facts)| gate.counts(facts));
+    let counted = rows.facts.iter().enumerate().filter(|(_, facts)| is_counted(facts.key));
     for (at, facts) in counted {
         let informers = facts.pattern.map_or(0, |pattern| {
             let informers = &pattern.informers;
@@ -112,10 +93,8 @@ pub(super) fn requests(gate: RequestGate, rows: &Rows<'_>, is_accepted: &[bool])
     all
 }
 
-type FindingOrder<'w> = (Reverse<Severity>, Option<(Reverse<u64>, &'w str, &'w str)>);
-
 /// Returns the sort key for the findings of a rule. The worst finding sorts first.
-fn order((severity, worst): &(Severity, Option<Worst>)) -> FindingOrder<'_> {
+fn order((severity, worst): &(Severity, Option<Worst>)) -> impl Ord {
     let worst = worst.as_ref().map(|one| (Reverse(one.requests), &*one.client, &*one.shape));
     (Reverse(*severity), worst)
 }

@@ -12,10 +12,10 @@ use super::programs::Program;
 use super::value::VariableValue;
 use crate::cost::{Cost, CostBasis, ShapeCost};
 use crate::judged::etcd::SlowReads;
-use crate::judged::{self, ClientSummary, JudgedClients, ShapeKey};
+use crate::judged::{ClientSummary, JudgedClients, RequestKey, RequestLoad, ShapeKey};
 use crate::k8s::Verb;
 use crate::ledger::{Histogram, Merge, RequestRates, Row, Targets, Timeline, timeline::Rate};
-use crate::patterns::Pattern;
+use crate::patterns::{Pattern, merge_counts};
 
 /// The numbers of requests that a client sends for a resource. They include requests that the rule does not match.
 #[derive(Debug, Clone, Copy, Default)]
@@ -25,6 +25,8 @@ pub(crate) struct Companions {
     /// Creates, updates, patches and deletes, including those of subresources.
     pub(crate) writes: u64,
 }
+
+merge_counts! { Companions: add watches, lists, writes; max }
 
 /// A resource that a group's clients GET from etcd in the same minutes in which they send the group's requests.
 #[derive(Debug, Clone, Copy, Default)]
@@ -62,7 +64,6 @@ pub struct ClientTotals<'a> {
     unfinished: Vec<HashMap<RequestKey<'a>, u64, FxBuildHasher>>,
 }
 
-#[must_use]
 pub(crate) fn is_write(verb: Verb) -> bool {
     matches!(verb, Verb::Create | Verb::Update | Verb::Patch | Verb::Delete | Verb::DeleteCollection)
 }
@@ -112,13 +113,11 @@ impl<'a> ClientTotals<'a> {
         totals
     }
 
-    #[must_use]
     pub(crate) fn companions(&self, client: usize, resource: &str) -> Companions {
         self.companions.get(&(client, resource)).copied().unwrap_or_default()
     }
 
     /// Returns the number of a client's requests for discovery and `OpenAPI` documents.
-    #[must_use]
     pub(crate) fn discovery_of(&self, client: usize) -> u64 {
         let of = |class: &str| -> u64 {
             let shapes = self.judged.clients[client].shapes.iter();
@@ -128,13 +127,10 @@ impl<'a> ClientTotals<'a> {
         of("(discovery)") + of("(openapi)")
     }
 
-    /// Returns the rows of updates and patches of a resource.
-    #[must_use]
     pub(crate) fn writers(&self, resource: &str) -> &[WriterRow<'a>] {
         self.writers.get(resource).map_or(&[], Vec::as_slice)
     }
 
-    #[must_use]
     pub(crate) fn requests_of(&self, client: usize) -> u64 {
         self.requests_by_client.get(client).copied().unwrap_or(0)
     }
@@ -186,7 +182,6 @@ impl<'a> RowGroup<'a> {
     }
 
     /// Creates a group of rows of several clients, each with the index of its client.
-    #[must_use]
     pub(crate) fn from_program(
         rows: &[(&'a RowFacts<'a>, usize)],
         program: &'a Program,
@@ -213,15 +208,19 @@ impl<'a> RowGroup<'a> {
 
     /// Returns the row with the most requests. For a program, returns a copy of this row. In the copy, the client has
     /// the merged data of all clients of the program.
-    #[must_use]
     pub(crate) fn representative(&self) -> &RowFacts<'a> {
         self.merged_lead.as_ref().unwrap_or(self.rows[0])
     }
 
-    /// Returns the indices of the clients.
-    #[must_use]
     pub(crate) fn members(&self) -> &[usize] {
         self.program.as_ref().map_or(std::slice::from_ref(&self.client), |(_, members)| members)
+    }
+
+    /// Merges the rows into one value. `add` adds a row.
+    fn merged<T: Default>(&self, add: impl Fn(&mut T, &RowFacts<'_>)) -> T {
+        let mut all = T::default();
+        self.rows.iter().for_each(|facts| add(&mut all, facts));
+        all
     }
 
     pub(crate) fn sum(&self, of: impl Fn(&Row) -> u64) -> u64 {
@@ -239,7 +238,6 @@ impl<'a> RowGroup<'a> {
     }
 
     /// Returns the peak rate and the active time; `None` without timestamps.
-    #[must_use]
     pub(crate) fn rate(&self) -> Option<Rate> {
         *self.rate.get_or_init(|| {
             let times = || self.rows.iter().map(|facts| facts.row.times(self.totals.judged.received_only));
@@ -257,14 +255,11 @@ impl<'a> RowGroup<'a> {
 
     /// Finds the resource whose GETs from etcd are most often in the same minutes as the requests of the group. Ignores
     /// a resource with more than [`MOST_READS_EACH`] GETs for each request of the group.
-    #[must_use]
     pub(crate) fn in_step(&self) -> InStep<'a> {
         *self.in_step.get_or_init(|| {
             let received_only = self.totals.judged.received_only;
-            let mut own = Timeline::default();
-            for facts in &self.rows {
-                own.merge_from(&facts.row.times(received_only));
-            }
+            let own =
+                self.merged(|all: &mut Timeline, facts| all.merge_from(&facts.row.times(received_only)));
             let (own, requests) = (own.windows(), own.total());
             let mut reads: BTreeMap<&'a str, Timeline> = BTreeMap::new();
             let shapes = self.members().iter().flat_map(|index| &self.totals.judged.clients[*index].shapes);
@@ -286,53 +281,36 @@ impl<'a> RowGroup<'a> {
         })
     }
 
-    #[must_use]
     pub(crate) fn latency(&self) -> &Histogram {
         if let [only] = &self.rows[..] {
             return &only.row.latency;
         }
-        self.latency.get_or_init(|| {
-            let mut latency = Histogram::default();
-            for facts in &self.rows {
-                latency.merge_from(&facts.row.latency);
-            }
-            latency
-        })
+        self.latency
+            .get_or_init(|| self.merged(|all: &mut Histogram, facts| all.merge_from(&facts.row.latency)))
     }
 
     /// The objects or namespaces that the group's requests name.
-    #[must_use]
     pub(crate) fn targets(&self) -> &Targets {
         if let [only] = &self.rows[..] {
             return &only.row.targets;
         }
-        self.targets.get_or_init(|| {
-            let mut targets = Targets::default();
-            for facts in &self.rows {
-                targets.merge(facts.row.targets.clone());
-            }
-            targets
-        })
+        self.targets
+            .get_or_init(|| self.merged(|all: &mut Targets, facts| all.merge(facts.row.targets.clone())))
     }
 
-    /// The patterns of the group's requests over time.
-    #[must_use]
     pub(crate) fn pattern(&self) -> &Pattern {
         let mut patterns = self.rows.iter().filter_map(|facts| facts.pattern);
         if let (Some(only), None) = (patterns.next(), patterns.next()) {
             return only;
         }
         self.pattern.get_or_init(|| {
-            let mut pattern = Box::<Pattern>::default();
-            for own in self.rows.iter().filter_map(|facts| facts.pattern) {
-                pattern.merge_from(own);
-            }
-            pattern
+            self.merged(|all: &mut Box<Pattern>, facts| {
+                facts.pattern.into_iter().for_each(|own| all.merge_from(own));
+            })
         })
     }
 
     /// When the first and the last event were received, in microseconds since 1970.
-    #[must_use]
     pub(crate) fn span(&self) -> Option<(i64, i64)> {
         let spans = || self.rows.iter().filter_map(|facts| facts.row.span);
         Some((spans().map(|span| span.0).min()?, spans().map(|span| span.1).max()?))
@@ -340,48 +318,29 @@ impl<'a> RowGroup<'a> {
 
     /// Counts the watches, LISTs and writes that the group's clients send for the resource of the leading row.
     /// Includes requests that the rule does not match.
-    #[must_use]
     pub(crate) fn companions(&self) -> Companions {
         let resource = self.leading().key.resource.as_deref().unwrap_or_default();
-        self.members().iter().fold(Companions::default(), |all, client| {
-            let own = self.totals.companions(*client, resource);
-            Companions {
-                watches: all.watches + own.watches,
-                lists: all.lists + own.lists,
-                writes: all.writes + own.writes,
-            }
-        })
+        let mut all = Companions::default();
+        self.members().iter().for_each(|client| all.merge(self.totals.companions(*client, resource)));
+        all
     }
 
     /// Slow reads in etcd's own log that match LISTs of the group.
-    #[must_use]
     pub(crate) fn slow_reads(&self) -> Option<SlowReads> {
         self.totals.judged.slow_reads.count(self.rows.iter().flat_map(|facts| facts.slow_reads))
     }
 
-    /// The load of the requests on the apiserver and etcd.
-    #[must_use]
-    pub(crate) fn load(&self) -> judged::RequestLoad {
-        let measure = self.totals.judged.measure;
-        self.rows.iter().fold(judged::RequestLoad::default(), |mut all, facts| {
-            all.add(measure.load(facts.key, facts.shape_summary, facts.row, facts.cost));
-            all
-        })
+    pub(crate) fn load(&self) -> RequestLoad {
+        self.rows.iter().map(|facts| facts.load()).sum()
     }
 
     /// Returns the cost of the requests; zero without an inventory.
-    #[must_use]
     pub(crate) fn cost(&self) -> &Cost {
         self.cost.get_or_init(|| {
-            self.rows.iter().filter_map(|facts| facts.cost).fold(Cost::default(), |mut all, cost| {
-                all.merge(*cost);
-                all
-            })
+            self.merged(|all: &mut Cost, facts| facts.cost.into_iter().for_each(|cost| all.merge(*cost)))
         })
     }
 
-    /// Returns the cost of the requests and its basis.
-    #[must_use]
     pub(crate) fn known_cost(&self) -> CostBasis {
         CostBasis::new(self.rows.iter().map(|facts| ShapeCost {
             requests: facts.requests,
@@ -396,7 +355,6 @@ impl<'a> RowGroup<'a> {
     ///
     /// A RequestReceived event has no verdict. Thus kubetoll compares the numbers of both events for a request shape,
     /// over all its verdicts.
-    #[must_use]
     pub(crate) fn unfinished(&self) -> u64 {
         let unfinished = |client: &usize| &self.totals.unfinished[*client];
         if self.totals.judged.received_only || self.members().iter().all(|one| unfinished(one).is_empty()) {
@@ -406,7 +364,7 @@ impl<'a> RowGroup<'a> {
             .rows
             .iter()
             .filter(|facts| !facts.shape_summary.long_running)
-            .map(|facts| request_key(facts.key))
+            .map(|facts| facts.key.request())
             .collect();
         request.sort_unstable();
         request.dedup();
@@ -415,23 +373,16 @@ impl<'a> RowGroup<'a> {
     }
 }
 
-/// The parts of a shape key that do not depend on its verdict.
-type RequestKey<'a> = (Option<Verb>, Option<&'a str>, Option<&'a str>, Option<crate::k8s::Scope>, &'a str);
-
-fn request_key(key: &ShapeKey) -> RequestKey<'_> {
-    (key.verb, key.resource.as_deref(), key.subresource.as_deref(), key.scope, &key.parameters)
-}
-
 /// Finds the request shapes of a client that have more RequestReceived than ResponseComplete events. The value is the
 /// difference.
 fn unfinished(client: &ClientSummary) -> HashMap<RequestKey<'_>, u64, FxBuildHasher> {
     let mut unfinished = HashMap::default();
     let mut shapes = client.shapes.iter().peekable();
     while let Some((key, shape_summary)) = shapes.next() {
-        let request = request_key(key);
+        let request = key.request();
         let (mut received, mut ended) = shape_summary.received_and_ended();
         // Keys are sorted by request shape first, so equal shapes are adjacent.
-        while let Some((_, shape_summary)) = shapes.next_if(|(key, _)| request_key(key) == request) {
+        while let Some((_, shape_summary)) = shapes.next_if(|(key, _)| key.request() == request) {
             let (more_received, more_ended) = shape_summary.received_and_ended();
             (received, ended) = (received + more_received, ended + more_ended);
         }

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use super::figures::tenths;
 use super::group::is_write;
 use super::value::{Variable, VariableValue, variables};
 use crate::apiserver::{ServedFrom, Target};
@@ -87,7 +88,7 @@ impl EtcdWrites {
         let top = top.map(|(writes, name)| format!("{} ({})", prefix(name, MAX_NAME), share(*writes)));
         Self {
             per_minute: rate.mean_per_minute(all, span),
-            peak_per_minute: mean(rate.peak, rate.window_minutes),
+            peak_per_minute: tenths(rate.peak, rate.window_minutes),
             minutes: rate.active_minutes,
             top_percent: named.first().map_or(0, |(writes, _)| percent(*writes)),
             top: top.collect::<Vec<String>>().join(", "),
@@ -95,13 +96,7 @@ impl EtcdWrites {
     }
 }
 
-#[allow(clippy::cast_precision_loss, reason = "rates are for people, and counts are far below 2^52")]
-fn mean(count: u64, over: u64) -> f64 {
-    if over == 0 { 0.0 } else { (count as f64 * 10.0 / over as f64).round() / 10.0 }
-}
-
 impl<'a> InputFacts<'a> {
-    #[must_use]
     pub(crate) fn new(counts: &'a InputCounts, judged: &'a JudgedClients) -> Self {
         let (requests, without_uri, reads, lists, writes) = Default::default();
         let etcd_writes = EtcdWrites::new(judged);

@@ -4,7 +4,6 @@ use crate::judged::Job;
 
 /// Returns the fix for a job, the fix for a client that keeps running, or both. If `job` is not certain, joins both;
 /// the fix for the more likely kind is first.
-#[must_use]
 pub(crate) fn job_advice(job: Job, for_a_job: Option<String>, for_any: Option<String>) -> Option<String> {
     match (job, for_a_job, for_any) {
         (Job::No, _, any) | (_, None, any) => any,

@@ -1,7 +1,7 @@
 //! Evaluates the rules: matches rows, groups them, checks levels, and renders the texts of findings that a report
 //! shows.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use hashbrown::HashMap;
 use rayon::prelude::*;
@@ -10,9 +10,8 @@ use rustc_hash::FxBuildHasher;
 use super::condition::{CheckedExpr, Condition};
 use super::facts::RowFacts;
 use super::finding_texts;
-use super::gates::{self, Gates, RequestGate, Worst};
+use super::gates::{self, Gates, Worst};
 use super::group::RowGroup;
-use super::hits::HitRef;
 use super::input::{INPUT, InputFacts};
 use super::matching::{Matcher, ResultCache};
 use super::programs::ProgramRow;
@@ -21,12 +20,13 @@ use super::rule::{Rule, Severity};
 use super::stats::STATS;
 use super::value::VariableValue;
 use super::variables::{Root, VariableRef, threshold_value};
-use super::{Finding, Suppression};
+use super::{Finding, HitRef, Suppression};
+use crate::apiserver::LimitVerdict;
 use crate::apiserver::resources::OTHER;
 use crate::judged::JudgedClients;
+use crate::k8s::Verb;
 use crate::ledger::InputCounts;
 
-/// The findings of a run, with their texts.
 #[derive(Debug, Default)]
 pub struct RuleResults {
     /// Findings, in the order of the rules.
@@ -44,7 +44,6 @@ pub struct RuleResults {
 /// The id of the rule that reports requests that contradict their verdicts.
 const CONTRADICTED: &str = "KT902";
 
-/// Evaluates the rules, and renders all findings.
 #[must_use]
 pub fn judge(
     clients: &JudgedClients,
@@ -107,15 +106,36 @@ impl<'r> Hits<'r> {
         self.rules.iter().zip(&self.judged).flat_map(of_rule).collect()
     }
 
-    /// The indices of clients with a finding of [`CONTRADICTED`], including suppressed findings.
-    pub(crate) fn contradicted(&self) -> BTreeSet<usize> {
+    /// The identities of clients with a finding of [`CONTRADICTED`], including suppressed findings.
+    pub(crate) fn contradicted(&self) -> HashSet<String> {
         let judged = self.rules.iter().zip(&self.judged).filter(|(rule, _)| rule.id == CONTRADICTED);
         let groups = judged.flat_map(|(_, outcome)| &outcome.hits).filter_map(|hit| hit.group.as_ref());
-        groups.flat_map(RowGroup::members).copied().collect()
+        let clients = &self.input.rows.totals.judged.clients;
+        groups.flat_map(RowGroup::members).map(|client| clients[*client].identity()).collect()
     }
 
     pub(crate) fn gates(&self) -> Gates {
-        gates_of(self.rules, &self.input.rows, &self.judged)
+        let rows = &self.input.rows;
+        let mut is_accepted: Vec<bool> = Vec::new();
+        for row in self.judged.iter().flat_map(|outcome| &outcome.accepted) {
+            is_accepted.resize(rows.facts.len(), false);
+            is_accepted[*row] = true;
+        }
+        let count = |is_counted| gates::requests(is_counted, rows, &is_accepted);
+        let worst = |group: &RowGroup<'_>| Worst {
+            client: group.rows[0].client.identity(),
+            shape: group.rows[0].key.name(),
+            requests: group.requests(),
+        };
+        let by_rule = self.rules.iter().zip(&self.judged).map(|(rule, outcome)| {
+            gates::findings(rule, reported(outcome).map(|hit| (hit.severity, hit.group.as_ref().map(worst))))
+        });
+        Gates {
+            etcd_list: count(|key| key.verb == Some(Verb::List) && key.is_from_etcd()),
+            etcd_get: count(|key| key.verb == Some(Verb::Get) && key.is_from_etcd()),
+            limit_ignored: count(|key| key.verb == Some(Verb::List) && key.limit == LimitVerdict::Ignored),
+            rules: by_rule.collect(),
+        }
     }
 
     /// Renders the findings for which `is_chosen` is true. `is_chosen` has an entry for each of [`Hits::refs`].
@@ -167,34 +187,10 @@ fn reported<'h, 'r>(outcome: &'h RuleOutcome<'r>) -> impl Iterator<Item = &'h Hi
     outcome.hits.iter().filter(|hit| hit.suppressed_by.is_none())
 }
 
-fn gates_of(rules: &[Rule], rows: &Rows<'_>, judged: &[RuleOutcome<'_>]) -> Gates {
-    let mut is_accepted: Vec<bool> = Vec::new();
-    for row in judged.iter().flat_map(|outcome| &outcome.accepted) {
-        is_accepted.resize(rows.facts.len(), false);
-        is_accepted[*row] = true;
-    }
-    let count = |gate| gates::requests(gate, rows, &is_accepted);
-    let worst = |group: &RowGroup<'_>| Worst {
-        client: group.rows[0].client.identity(),
-        shape: group.rows[0].key.name(),
-        requests: group.requests(),
-    };
-    let by_rule = rules.iter().zip(judged).map(|(rule, outcome)| {
-        gates::findings(rule, reported(outcome).map(|hit| (hit.severity, hit.group.as_ref().map(worst))))
-    });
-    Gates {
-        etcd_list: count(RequestGate::EtcdList),
-        etcd_get: count(RequestGate::EtcdGet),
-        limit_ignored: count(RequestGate::LimitIgnored),
-        rules: by_rule.collect(),
-    }
-}
-
 /// The minimum number of matching requests of a client. Clients with fewer requests repeat nothing, so they do not
 /// count for the sum of their program.
 const REPEATS: u64 = 3;
 
-/// The result of one rule.
 #[derive(Default)]
 struct RuleOutcome<'r> {
     hits: Vec<Hit<'r>>,
@@ -220,35 +216,24 @@ struct RuleRun<'r, 's> {
     outcome: RuleOutcome<'r>,
 }
 
-/// Cached CEL results of each level, and the values of the rule's thresholds.
-struct Levels {
-    caches: Vec<ResultCache<'static, bool>>,
-    thresholds: Vec<VariableValue<'static>>,
-}
+/// Cached CEL results of each level.
+type Levels = Vec<ResultCache<'static, bool>>;
 
 impl<'r> RuleRun<'r, '_> {
     fn judge_input(&mut self, input: &InputFacts<'_>) {
+        let rule = self.rule;
         let value = |variable: VariableRef| match variable.root {
-            Root::Threshold => threshold_value(self.rule.thresholds[variable.index].1),
+            Root::Threshold => threshold_value(rule.thresholds[variable.index].1),
             _ => (INPUT[variable.index].get)(input),
         };
-        let mut highest = None;
-        for (severity, condition) in &self.rule.levels {
-            let holds = condition.whole.holds_natively(value).unwrap_or_else(|| {
-                let values: Vec<VariableValue<'_>> =
-                    condition.whole.variables.iter().map(|variable| value(*variable)).collect();
-                self.run(condition, &values)
-            });
-            if holds {
-                highest = Some(*severity);
-                break;
-            }
-        }
-        let Some(severity) = highest else { return };
+        let highest = rule.levels.iter().find(|(_, condition)| {
+            condition.whole.holds_natively(value).unwrap_or_else(|values| self.run(condition, &values))
+        });
+        let Some((severity, _)) = highest else { return };
         let suppressed_by =
             self.suppressions.iter().position(|suppression| suppression.covers_input(self.rule));
         self.outcome.used.extend(suppressed_by);
-        self.add_hit(None, severity, suppressed_by);
+        self.add_hit(None, *severity, suppressed_by);
     }
 
     fn judge_rows(&mut self) {
@@ -257,10 +242,7 @@ impl<'r> RuleRun<'r, '_> {
         self.accept(&is_matched);
         let order = all.order(self.rule.group_by).iter();
         let matched: Vec<(u32, u32)> = order.filter(|(_, row)| is_matched[*row as usize]).copied().collect();
-        let mut levels = Levels {
-            caches: self.rule.levels.iter().map(|_| ResultCache::default()).collect(),
-            thresholds: self.rule.threshold_values().map(|(_, value)| value).collect(),
-        };
+        let mut levels: Levels = self.rule.levels.iter().map(|_| ResultCache::default()).collect();
         for rows in groups(&matched) {
             let facts: Vec<&'r RowFacts<'r>> =
                 rows.iter().map(|(_, row)| &all.facts[*row as usize]).collect();
@@ -423,16 +405,14 @@ impl<'r> RuleRun<'r, '_> {
             return None;
         }
         let (rule, stats) = (self.rule, STATS.as_slice());
-        let Levels { caches, thresholds } = levels;
-        for ((severity, condition), cache) in rule.levels.iter().zip(caches) {
+        for ((severity, condition), cache) in rule.levels.iter().zip(levels) {
             let value = |variable: VariableRef| match variable.root {
                 Root::Stats => (stats[variable.index].get)(group),
-                Root::Threshold => thresholds[variable.index].as_borrowed(),
+                Root::Threshold => threshold_value(rule.thresholds[variable.index].1),
                 _ => fact(variable, group.representative()),
             };
-            let holds = condition.whole.holds_natively(value).unwrap_or_else(|| {
-                let values: Vec<VariableValue<'static>> =
-                    condition.whole.variables.iter().map(|variable| value(*variable).into_owned()).collect();
+            let holds = condition.whole.holds_natively(value).unwrap_or_else(|values| {
+                let values: Vec<_> = values.into_iter().map(VariableValue::into_owned).collect();
                 cache.get(&values).copied().unwrap_or_else(|| {
                     let holds = self.run(condition, &values);
                     cache.insert(values, holds);

@@ -89,11 +89,10 @@ impl<'r> CachedConjunct<'r> {
         facts: &'r RowFacts<'_>,
         run: &mut impl FnMut(&CheckedExpr, &[VariableValue<'_>]) -> EvalResult,
     ) -> EvalResult {
-        if let Some(holds) = self.conjunct.holds_natively(|variable| fact(variable, facts)) {
-            return Ok(holds);
-        }
-        let values: Vec<VariableValue<'r>> =
-            self.conjunct.variables.iter().map(|variable| fact(*variable, facts)).collect();
+        let values = match self.conjunct.holds_natively(|variable| fact(variable, facts)) {
+            Ok(holds) => return Ok(holds),
+            Err(values) => values,
+        };
         if let Some(cached) = self.cache.get(&values) {
             return cached.clone();
         }

@@ -6,17 +6,13 @@
 //! Imports go one way. Judging uses findings, findings use policies and rules, and rules use conditions and texts.
 //! Conditions and texts use variables, variables use groups of rows, and groups use the facts of a row.
 
-mod check_error;
-mod client_pattern;
 pub(crate) mod condition;
-mod deprecations;
 pub mod facts;
 pub(crate) mod figures;
 mod finding;
 mod finding_texts;
 mod gates;
 pub mod group;
-pub(crate) mod hits;
 pub(crate) mod input;
 pub(crate) mod job_advice;
 mod judge;
@@ -43,7 +39,7 @@ pub mod variables;
 
 pub use crate::files::error::{self, FileError, FileErrors};
 use crate::files::yaml;
-pub(crate) use finding::{Finding, FindingVerdict, OnProgram};
+pub(crate) use finding::{Finding, FindingVerdict, HitRef, OnProgram};
 pub(crate) use gates::{GateRequests, Gates, Worst};
 pub use judge::judge;
 pub(crate) use judge::{Hits, RuleInput, RuleResults};

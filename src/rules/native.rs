@@ -267,7 +267,6 @@ fn order(left: &VariableValue<'_>, right: &VariableValue<'_>) -> Option<Ordering
     }
 }
 
-/// A CEL int or double.
 #[derive(Debug, Clone, Copy)]
 enum CelNumber {
     Int(i64),

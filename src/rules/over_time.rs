@@ -7,15 +7,14 @@ use super::group::{GroupGetter, RowGroup};
 use super::value::{Variable, variables};
 use crate::k8s::timestamp;
 use crate::ledger::Histogram;
-use crate::patterns::{Herd, ListCost, Pattern, Poller, Polling};
+use crate::patterns::{Herd, ListCost, Poller, Polling};
 
 fn greatest(group: &RowGroup<'_>) -> Option<Herd> {
     group.pattern().herds.greatest.first().copied()
 }
 
-/// Returns the cost of the greatest herd.
-fn greatest_cost(pattern: &Pattern) -> ListCost {
-    pattern.herds.greatest.first().map(|herd| herd.cost).unwrap_or_default()
+fn greatest_cost(group: &RowGroup<'_>) -> ListCost {
+    greatest(group).map(|herd| herd.cost).unwrap_or_default()
 }
 
 fn busiest<'g>(group: &'g RowGroup<'_>) -> Option<&'g Poller> {
@@ -70,11 +69,11 @@ pub(super) const COUNTS: &[Variable<GroupGetter>] = variables! { |group|
     relists: Int = group.pattern().informers.relists();
     /// Part of `relists`: those after a WATCH that got status 410 or ended within a second. Status 410 shows that the
     /// revision was too old. An end within a second makes that probable.
-    relistsExpired: Int = group.pattern().informers.relists_expired;
+    relistsExpired: Int = group.pattern().informers.relists.expired;
     /// Part of `relists`: those after a WATCH that was refused with another status.
-    relistsRefused: Int = group.pattern().informers.relists_refused;
+    relistsRefused: Int = group.pattern().informers.relists.refused;
     /// Part of `relists`: those after a WATCH that had lasted for a second or more.
-    relistsEnded: Int = group.pattern().informers.relists_ended;
+    relistsEnded: Int = group.pattern().informers.relists.ended;
     /// The most relists of one informer.
     mostRelists: Int = group.pattern().informers.most_relists;
     /// The most relists of one informer within 60 minutes after its WATCH had expired or been refused. Instances that
@@ -82,7 +81,7 @@ pub(super) const COUNTS: &[Variable<GroupGetter>] = variables! { |group|
     mostRelistsInAnHour: Int = group.pattern().informers.most_in_an_hour;
     /// Starts with exactly two LISTs of the same collection within ten seconds by one instance, and a WATCH after them.
     /// A LIST counts only if it was served in one page.
-    startsTwice: Int = group.pattern().informers.twice;
+    startsTwice: Int = group.pattern().informers.starts_twice;
     /// Served LISTs and GETs without a WATCH of the same collection or object within 30 s.
     alone: Int = group.pattern().polling.alone;
     /// Part of `alone`: those that one instance sent three times or more for one collection or object.
@@ -104,23 +103,23 @@ pub(super) const COUNTS: &[Variable<GroupGetter>] = variables! { |group|
     /// Instances of the greatest herd.
     herdInstances: Int = group.pattern().herds.greatest.first().map_or(0, |herd| herd.instances);
     /// Objects that etcd reads for the greatest herd, by the inventory; 0 if unknown.
-    herdEtcdObjects: Int = greatest_cost(group.pattern()).etcd_objects.unwrap_or(0);
+    herdEtcdObjects: Int = greatest_cost(group).etcd_objects.unwrap_or(0);
     /// Bytes that etcd reads for the greatest herd, by the inventory; 0 if unknown.
-    herdEtcdBytes: Int = greatest_cost(group.pattern()).etcd_bytes.unwrap_or(0);
+    herdEtcdBytes: Int = greatest_cost(group).etcd_bytes.unwrap_or(0);
     /// Upper bound of the bytes that the greatest herd received, by the inventory; 0 if unknown.
-    herdReceivedBytes: Int = greatest_cost(group.pattern()).received_bytes.unwrap_or(0);
+    herdReceivedBytes: Int = greatest_cost(group).received_bytes.unwrap_or(0);
     /// Paginated LISTs: those with a request for a further page.
     chains: Int = group.pattern().chains.count;
     /// Pages of the LISTs in `chains`.
     chainPages: Int = group.pattern().chains.pages;
     /// Pages of the longest LIST in `chains`.
-    longestChain: Int = group.pattern().chains.longest;
+    longestChain: Int = group.pattern().chains.longest_pages;
     /// Part of `chains`: those with a page that got status 410, because its revision had expired.
     chainsExpired: Int = group.pattern().chains.expired;
     /// Part of `chains`: those that started again within a minute after a 410.
     chainsRestarted: Int = group.pattern().chains.restarted;
     /// Pages that were read at the newest revision, because the first page's revision had expired.
-    inconsistentPages: Int = group.pattern().chains.inconsistent;
+    inconsistentPages: Int = group.pattern().chains.inconsistent_pages;
     /// WATCHes that ended.
     endedWatches: Int = group.pattern().watching.ended;
     /// WATCHes that were served and ended within 65 s. Many are cut after a minute.
@@ -131,7 +130,7 @@ pub(super) const COUNTS: &[Variable<GroupGetter>] = variables! { |group|
     mostShortInAnHour: Int = group.pattern().watching.most_short_in_an_hour;
     /// WATCHes that ran for 30 s or more in parallel with another WATCH of the same pod or node. Both have the same
     /// collection and selectors.
-    doubledWatches: Int = group.pattern().watching.beside;
+    doubledWatches: Int = group.pattern().watching.doubled;
     /// The most WATCHes of `doubledWatches` that ran in parallel; 0 if there were none.
     mostAtOnce: Int = group.pattern().watching.most_at_once;
     /// Pods or nodes that had WATCHes of `doubledWatches` in parallel.

@@ -1,7 +1,6 @@
 //! The permission that refused requests need: the RBAC rule that grants it, and the command that checks it.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 
 use hashbrown::HashMap;
 
@@ -17,7 +16,6 @@ use crate::shell::{option, quoted};
 /// The maximum number of namespaces that a text names.
 const NAMED: usize = 3;
 
-/// A missing permission.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Permission {
     /// The verb in RBAC's terms. If the log does not show the HTTP method of a connection, it is the verb for GET.
@@ -32,11 +30,9 @@ pub(crate) struct Permission {
 /// `Permission::verb`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CreateVerb {
-    /// The connection does not need `create`.
     No,
     /// The log does not show the HTTP method. A POST needs `create` instead of `get`.
     ForPost,
-    /// The connection needs `create`, too.
     Too,
     /// The log does not show the HTTP method. A GET needs both verbs, a POST only `create`.
     ForAnyMethod,
@@ -68,8 +64,9 @@ pub(crate) enum PermissionTarget {
     Resource {
         /// Empty for the core group.
         group: String,
-        /// The resource, or `resource/subresource`.
         resource: String,
+        /// Empty for the resource itself.
+        subresource: String,
         /// The namespaces of the example requests. Empty for cluster-wide requests.
         namespaces: BTreeSet<String>,
         /// Whether each client sends these requests to one namespace only.
@@ -100,16 +97,11 @@ impl NamespaceCount {
             most => Self::UpTo(most),
         }
     }
-
-    fn is_one(self) -> bool {
-        self == Self::Exactly(1)
-    }
 }
 
 impl Permission {
     /// Returns the permission that the requests of a group need. `None` unless the server returned 403 and the log
     /// shows the target.
-    #[must_use]
     pub(crate) fn from_group(group: &RowGroup<'_>) -> Option<Self> {
         let leading = group.leading();
         // Granting rights to `system:anonymous` grants them to everybody.
@@ -138,29 +130,26 @@ impl Permission {
                 // and watches in a namespace, the ledger counts distinct namespaces.
                 let reads_collections =
                     *scope == Scope::Namespace && matches!(request.verb, Verb::List | Verb::Watch);
-                let is_in_one = |facts: &RowFacts<'_>| NamespaceCount::new(facts, reads_collections).is_one();
+                let count = |facts: &RowFacts<'_>| NamespaceCount::new(facts, reads_collections);
                 let number = match by_client.len() {
-                    1 => NamespaceCount::new(leading, reads_collections),
+                    1 => count(leading),
                     _ => NamespaceCount::OfSeveral,
                 };
                 let own = by_client.get(&std::ptr::from_ref(leading.client));
                 own_namespace = own.and_then(BTreeSet::first).cloned();
                 let is_one_each = by_client.values().any(|own| !own.is_empty())
                     && by_client.values().all(|own| own.len() <= 1)
-                    && rows().all(is_in_one);
+                    && rows().all(|facts| count(facts) == NamespaceCount::Exactly(1));
                 let namespaces = by_client.into_values().flatten().collect();
                 let websockets_need_create =
                     api_group.is_empty() && &**resource == "pods" && leading.key.kube_version.at_least(35, 0);
                 let verbs = rbac_verbs(request.verb, subresource, hides_method, websockets_need_create)?;
-                let mut resource = resource.to_string();
-                if !subresource.is_empty() {
-                    write!(resource, "/{subresource}").expect("writing to a String cannot fail");
-                }
                 (
                     verbs,
                     PermissionTarget::Resource {
                         group: api_group.to_string(),
-                        resource,
+                        resource: resource.to_string(),
+                        subresource: subresource.to_string(),
                         namespaces,
                         is_one_each,
                         number,
@@ -185,7 +174,6 @@ impl Permission {
     }
 
     /// Returns `Role` if each client needs the permission in one namespace only, else `ClusterRole`.
-    #[must_use]
     pub(crate) fn role(&self) -> &'static str {
         match &self.on {
             PermissionTarget::Resource { is_one_each: true, .. } => "Role",
@@ -194,22 +182,18 @@ impl Permission {
     }
 
     /// Returns the rule of a `Role` or a `ClusterRole` as YAML on one line.
-    #[must_use]
     pub(crate) fn rule(&self) -> String {
         let listed = |text: &str| format!("[{}]", serde_json::Value::from(text));
-        let create = (self.create != CreateVerb::No).then_some("create");
-        let verbs: Vec<String> = std::iter::once(self.verb)
-            .chain(create)
-            .map(|verb| serde_json::Value::from(verb).to_string())
-            .collect();
-        let verbs = format!("[{}]", verbs.join(", "));
+        let verbs = match self.create {
+            CreateVerb::No => listed(self.verb),
+            _ => format!("[{}, \"create\"]", serde_json::Value::from(self.verb)),
+        };
         match &self.on {
-            PermissionTarget::Resource { group, resource, .. } => format!(
-                "- {{apiGroups: {}, resources: {}, verbs: {}}}",
-                listed(group),
-                listed(resource),
-                verbs
-            ),
+            PermissionTarget::Resource { group, resource, subresource, .. } => {
+                let (group, resource) =
+                    (listed(group), listed(&format!("{resource}{}", after_slash(subresource))));
+                format!("- {{apiGroups: {group}, resources: {resource}, verbs: {verbs}}}")
+            }
             PermissionTarget::Path(path) => {
                 format!("- {{nonResourceURLs: {}, verbs: {verbs}}}", listed(path))
             }
@@ -220,12 +204,9 @@ impl Permission {
     pub(super) fn prose(&self, client: &str, escape: fn(&str) -> String) -> String {
         let (what, place) = match &self.on {
             PermissionTarget::Path(path) => (path.clone(), String::new()),
-            PermissionTarget::Resource { group, resource, namespaces, is_one_each, number } => {
+            PermissionTarget::Resource { group, resource, subresource, namespaces, is_one_each, number } => {
                 let group = if group.is_empty() { String::new() } else { format!(".{group}") };
-                let (resource, subresource) =
-                    resource.split_once('/').map_or((resource.as_str(), String::new()), |(resource, sub)| {
-                        (resource, format!("/{sub}"))
-                    });
+                let subresource = after_slash(subresource);
                 let others = namespaces.len().saturating_sub(1);
                 let some = || namespaces.iter().take(NAMED).map(|name| format!("`{}`", escape(name)));
                 let some = || some().collect::<Vec<_>>().join(", ");
@@ -270,6 +251,10 @@ impl Permission {
     }
 }
 
+fn after_slash(subresource: &str) -> String {
+    if subresource.is_empty() { String::new() } else { format!("/{subresource}") }
+}
+
 /// Formats the number of namespaces. Returns `None` for one namespace, or if the number is unknown. `in_examples` is
 /// the number of namespaces in the example requests.
 fn several(number: NamespaceCount, in_examples: usize) -> Option<String> {
@@ -300,11 +285,10 @@ fn rbac_verbs(
     websockets_need_create: bool,
 ) -> Option<(&'static str, CreateVerb)> {
     let opens_websocket = matches!(subresource, "exec" | "attach" | "portforward");
+    let connection = if websockets_need_create { CreateVerb::ForAnyMethod } else { CreateVerb::ForPost };
     Some(match (verb, subresource) {
-        (Verb::Connect, _) if opens_websocket => ("get", connection(websockets_need_create)),
-        (Verb::Get | Verb::Create, _) if opens_websocket && hides_method => {
-            ("get", connection(websockets_need_create))
-        }
+        (Verb::Connect, _) if opens_websocket => ("get", connection),
+        (Verb::Get | Verb::Create, _) if opens_websocket && hides_method => ("get", connection),
         (Verb::Get, _) if opens_websocket && websockets_need_create => ("get", CreateVerb::Too),
         (Verb::Connect, "proxy") => ("get", CreateVerb::ForPost),
         (Verb::Get, "proxy") if hides_method => ("get", CreateVerb::ForPost),
@@ -312,10 +296,6 @@ fn rbac_verbs(
         (Verb::Proxy | Verb::Other, _) => return None,
         (verb, _) => (verb.as_str(), CreateVerb::No),
     })
-}
-
-fn connection(websockets_need_create: bool) -> CreateVerb {
-    if websockets_need_create { CreateVerb::ForAnyMethod } else { CreateVerb::ForPost }
 }
 
 fn namespace_of(uri: &str) -> Option<String> {
@@ -342,8 +322,11 @@ fn check(
     let what = match on {
         PermissionTarget::Path(path) => path.clone(),
         PermissionTarget::Resource { group, resource, .. } => {
-            let resource = resource.split_once('/').map_or(&**resource, |(resource, _)| resource);
-            if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") }
+            if group.is_empty() {
+                resource.clone()
+            } else {
+                format!("{resource}.{group}")
+            }
         }
     };
     // A word that looks like an option goes after `--`.
@@ -351,8 +334,7 @@ fn check(
     if !is_last {
         add(&quoted(&what));
     }
-    if let PermissionTarget::Resource { group, resource, .. } = on {
-        let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
+    if let PermissionTarget::Resource { group, resource, subresource, .. } = on {
         if !subresource.is_empty() {
             add(&format!("--subresource={}", quoted(subresource)));
         }

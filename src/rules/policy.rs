@@ -5,43 +5,40 @@ use std::path::Path;
 use chrono::NaiveDate;
 use regex::Regex;
 
-use super::client_pattern::matches_client;
 use super::error::{FileErrors, FilePosition, expected};
 use super::facts::RowFacts;
 use super::rule::{Rule, Severity};
-use super::rule_file::{FileKey, Positioned, Reader};
+use super::rule_file::{FileKey, Positioned, Reader, optional, required};
 use super::rule_set::RuleSet;
-use super::sources::{self, ClientSource};
+use super::sources::{self, ClientSource, compiled, matches_client};
 use super::value::Kind;
 use super::variables::threshold_kind;
 use super::yaml::{self, YamlNode, YamlValue};
 use crate::apiserver::features::known_names;
 use crate::k8s::{EtcdVersion, KubeVersion};
-use crate::requests::filter::pattern;
 
 /// The default file name, in the working directory.
 pub(crate) const FILE_NAME: &str = "kubetoll.yaml";
 
-const fn key(name: &'static str, doc: &'static str) -> FileKey {
-    FileKey { name, required: false, doc }
-}
-
 /// The keys of a policy file. The JSON Schema is generated from this list.
 pub const KEYS: [FileKey; 11] = [
-    key("kubeVersion", "Version of kube-apiserver; default for --kube-version."),
-    key("etcdVersion", "Version of etcd; default for --etcd-version."),
-    key("featureGates", "Feature gates that differ from the version's defaults: name to true or false."),
-    key("uncached", "Resources without a watch cache, besides events."),
-    key("aggregated", "API groups that an aggregated server serves, besides the metrics APIs."),
-    key("select", "Only these rules: ids, names, or families such as KT1. --select replaces it."),
-    key("ignore", "Not these rules. --ignore adds to it."),
-    key("failOn", "What a scan fails on: a severity, a rule, or a kind of request. --fail-on replaces it."),
-    key("rules", "By id or name: the severity of a rule's findings, and its thresholds."),
-    key(
+    optional("kubeVersion", "Version of kube-apiserver; default for --kube-version."),
+    optional("etcdVersion", "Version of etcd; default for --etcd-version."),
+    optional("featureGates", "Feature gates that differ from the version's defaults: name to true or false."),
+    optional("uncached", "Resources without a watch cache, besides events."),
+    optional("aggregated", "API groups that an aggregated server serves, besides the metrics APIs."),
+    optional("select", "Only these rules: ids, names, or families such as KT1. --select replaces it."),
+    optional("ignore", "Not these rules. --ignore adds to it."),
+    optional(
+        "failOn",
+        "What a scan fails on: a severity, a rule, or a kind of request. --fail-on replaces it.",
+    ),
+    optional("rules", "By id or name: the severity of a rule's findings, and its thresholds."),
+    optional(
         "suppressions",
         "Accepted findings: by rule, client and shape, with a reason and the last day on which the suppression is valid.",
     ),
-    key(
+    optional(
         "sources",
         "Where the code of clients is in the repository: by client, a path and a line. SARIF and GitHub annotations point \
          there.",
@@ -50,32 +47,30 @@ pub const KEYS: [FileKey; 11] = [
 
 /// The keys of an entry of `suppressions`.
 pub const SUPPRESSION_KEYS: [FileKey; 5] = [
-    FileKey { name: "rule", required: true, doc: "Id, name or family." },
-    key(
+    required("rule", "Id, name or family."),
+    optional(
         "client",
         "The client's identity, or a ServiceAccount's namespace/name; * stands for anything. Without it, every client.",
     ),
-    key(
+    optional(
         "shape",
         "The shape as the report names it, such as 'list pods cluster-wide'; * stands for anything. Without it, every shape.",
     ),
-    FileKey { name: "reason", required: true, doc: "Why the findings are accepted." },
-    FileKey { name: "expires", required: true, doc: "The last day on which it is valid: 2027-03-31." },
+    required("reason", "Why the findings are accepted."),
+    required("expires", "The last day on which it is valid: 2027-03-31."),
 ];
 
 /// The keys of an entry of `rules`.
 pub(crate) const SETTING_KEYS: [FileKey; 2] = [
-    key("severity", "The severity of all its findings."),
-    key("thresholds", "Its thresholds, by name. They replace the rule's own values."),
+    optional("severity", "The severity of all its findings."),
+    optional("thresholds", "Its thresholds, by name. They replace the rule's own values."),
 ];
 
 /// The words that `failOn` accepts besides rules: minimum severities, and kinds of requests.
 pub(crate) const FAIL_ON: [&str; 6] = ["info", "warning", "error", "etcd-list", "etcd-get", "limit-ignored"];
 
 /// Checks a word of `failOn`: one of [`FAIL_ON`], or a rule's id, name or family.
-///
-/// # Errors
-/// Returns a message with the expected words.
+/// The error lists the expected words.
 pub(crate) fn check_fail_on(word: &str, rules: &RuleSet) -> Result<(), String> {
     if FAIL_ON.contains(&word) || rules.check_word(word).is_ok() {
         return Ok(());
@@ -91,21 +86,16 @@ pub(crate) fn check_fail_on(word: &str, rules: &RuleSet) -> Result<(), String> {
 pub struct Policy {
     /// The path of the file; empty if there is none.
     pub(crate) file: String,
-    /// Default for `--kube-version`.
+    // The defaults of the flags with the same names, until `fail_on`.
     pub(crate) kube_version: Option<String>,
-    /// Default for `--etcd-version`.
     pub(crate) etcd_version: Option<String>,
-    /// Default for `--feature-gate`, such as `Name=true`.
+    /// Such as `Name=true`.
     pub(crate) feature_gates: Vec<String>,
-    /// Default for `--uncached`.
     pub(crate) uncached: Vec<String>,
-    /// Default for `--aggregated`.
     pub(crate) aggregated: Vec<String>,
-    /// Default for `--select`.
     pub select: Vec<String>,
     /// The rules to ignore, in addition to those of `--ignore`.
     pub ignore: Vec<String>,
-    /// Default for `--fail-on`.
     pub(crate) fail_on: Vec<Positioned<String>>,
     settings: Vec<Setting>,
     /// All suppressions, including expired ones.
@@ -141,7 +131,6 @@ pub struct Suppression {
 }
 
 impl Suppression {
-    #[must_use]
     pub(crate) fn covers(&self, rule: &Rule, facts: &RowFacts<'_>) -> bool {
         let client = |pattern: &Regex| matches_client(pattern, facts.client);
         !self.is_expired
@@ -150,7 +139,6 @@ impl Suppression {
             && self.shape_pattern.as_ref().is_none_or(|pattern| pattern.is_match(&facts.key.name()))
     }
 
-    #[must_use]
     pub(crate) fn covers_input(&self, rule: &Rule) -> bool {
         !self.is_expired && rule.is_selected_by(&self.rule) && self.client.is_none() && self.shape.is_none()
     }
@@ -158,9 +146,6 @@ impl Suppression {
 
 impl Policy {
     /// Reads a policy file. A suppression whose last day is before `today` has expired.
-    ///
-    /// # Errors
-    /// Returns all errors of the file.
     pub fn read(path: &Path, text: &str, rules: &RuleSet, today: NaiveDate) -> Result<Self, FileErrors> {
         let file = path.display().to_string();
         let mut errors = FileErrors::default();
@@ -246,7 +231,10 @@ impl PolicyReader<'_> {
                         policy.settings.extend(setting);
                     }
                 }
-                "suppressions" => policy.suppressions = self.suppressions(node),
+                "suppressions" => {
+                    let nodes = self.reader.list(what, node).into_iter();
+                    policy.suppressions = nodes.filter_map(|node| self.suppression(node)).collect();
+                }
                 "sources" => policy.sources = sources::read(node, &mut self.reader),
                 _ => self.reader.unknown(&key, KEYS.iter().map(|key| key.name)),
             }
@@ -357,16 +345,6 @@ impl PolicyReader<'_> {
         fits
     }
 
-    fn suppressions(&mut self, node: YamlNode) -> Vec<Suppression> {
-        match node.content {
-            YamlValue::List(list) => list.into_iter().filter_map(|node| self.suppression(node)).collect(),
-            other => {
-                self.reader.say(node.at, format!("suppressions must be a list, not {}", other.kind()));
-                Vec::new()
-            }
-        }
-    }
-
     fn suppression(&mut self, node: YamlNode) -> Option<Suppression> {
         let start = node.at;
         let [mut rule, mut client, mut shape, mut reason, mut expires] =
@@ -399,8 +377,8 @@ impl PolicyReader<'_> {
             day
         });
         let rule = rule.filter(|rule| self.rule_word(rule))?;
-        let client_pattern = self.pattern(client.as_ref());
-        let shape_pattern = self.pattern(shape.as_ref());
+        let client_pattern = client.as_ref().and_then(|text| compiled(text, &mut self.reader));
+        let shape_pattern = shape.as_ref().and_then(|text| compiled(text, &mut self.reader));
         let expires = day?;
         Some(Suppression {
             rule: rule.value,
@@ -413,14 +391,5 @@ impl PolicyReader<'_> {
             is_expired: expires < self.today,
             at: start,
         })
-    }
-
-    fn pattern(&mut self, text: Option<&Positioned<String>>) -> Option<Regex> {
-        let text = text?;
-        let compiled = Regex::new(&pattern(&text.value));
-        if compiled.is_err() {
-            self.reader.say(text.at, "the pattern is too long; shorten it");
-        }
-        compiled.ok()
     }
 }

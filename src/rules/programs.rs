@@ -24,7 +24,6 @@ use crate::k8s::Library;
 use crate::k8s::user_agent::is_default_name;
 use crate::ledger::Merge;
 
-/// The parts that identify a program.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ProgramName {
     /// The kind of client: `service-account` or `user`.
@@ -39,7 +38,6 @@ impl ProgramName {
     /// Returns the program that a client with this user agent product runs. Returns `None` unless the client is a
     /// ServiceAccount or a person. Also returns `None` for a person whose product names only a library or a kind of
     /// program.
-    #[must_use]
     pub(crate) fn new(client: &ClientSummary, product: &str) -> Option<Self> {
         let library = client.library(product);
         let named = Some(product.to_owned()).filter(|product| !product.starts_with('('));
@@ -57,14 +55,19 @@ impl ProgramName {
         }
     }
 
+    /// Returns the parts of a fingerprint. An absent part is an empty string, so that a product never equals a
+    /// ServiceAccount.
+    pub(crate) fn fingerprint_parts(&self) -> [String; 3] {
+        let part = |part: &Option<String>| part.clone().unwrap_or_default();
+        [format!("program {}", self.kind), part(&self.product), part(&self.service_account)]
+    }
+
     /// Whether different programs can have this name. Then a sum over the clients is meaningless.
-    #[must_use]
     pub(crate) fn is_ambiguous(&self) -> bool {
         self.service_account.as_deref() == Some(DEFAULT)
     }
 
     /// Returns one word for the program: the name that all its ServiceAccounts share, else the product.
-    #[must_use]
     pub(crate) fn short<'a>(&'a self, members: impl Iterator<Item = &'a ClientSummary>) -> &'a str {
         let mut names = members.map(|client| client.service_account().map(|(_, name)| name));
         let first = names.next().flatten().filter(|first| *first != DEFAULT);
@@ -85,21 +88,9 @@ fn is_library_default(product: &str) -> bool {
 
 /// Whether a product names only a library or a kind of program, such as `operator`.
 pub(crate) fn names_kind_or_library(product: &str) -> bool {
-    const KINDS: [&str; 12] = [
-        "agent",
-        "cli",
-        "client",
-        "controller",
-        "controller-manager",
-        "daemon",
-        "default",
-        "operator",
-        "server",
-        "service",
-        "webhook",
-        "worker",
-    ];
-    is_library_default(product) || KINDS.contains(&product)
+    const KINDS: &str = "agent cli client controller controller-manager daemon default operator server service \
+                         webhook worker";
+    is_library_default(product) || KINDS.split(' ').any(|kind| kind == product)
 }
 
 /// Whether many programs probably share this product: a library's default, or a tool that scripts call.
@@ -117,7 +108,6 @@ fn names_many_programs(product: &str, library: Library) -> bool {
 }
 
 /// Returns the singular noun for the clients of a program.
-#[must_use]
 pub(crate) fn noun<'a>(members: impl Iterator<Item = &'a ClientSummary>) -> &'static str {
     let mut namespaces: Vec<&str> = Vec::new();
     for client in members {
@@ -199,7 +189,6 @@ impl Programs {
 }
 
 /// Names the program for use in a sentence: `backup in 40 namespaces`.
-#[must_use]
 pub(crate) fn in_a_sentence<'a>(
     name: &'a ProgramName,
     members: impl Iterator<Item = &'a ClientSummary> + Clone,
@@ -213,7 +202,6 @@ pub(crate) fn in_a_sentence<'a>(
     }
 }
 
-/// Merges several clients into one.
 fn merged(name: &ProgramName, members: &[usize], judged: &JudgedClients) -> ClientSummary {
     let all = || members.iter().map(|index| &judged.clients[*index]);
     let first = &judged.clients[members[0]];

@@ -30,7 +30,6 @@ pub(crate) struct Rival {
 ///
 /// The log does not show whether clients that write different subresources write the same objects. Thus such clients
 /// are rivals only if no other rival is known.
-#[must_use]
 pub(crate) fn find(group: &RowGroup<'_>) -> Vec<Rival> {
     let leading = group.leading();
     let Some(resource) = leading.key.resource.as_deref() else { return Vec::new() };

@@ -7,7 +7,6 @@ use super::facts::RowFacts;
 use crate::apiserver::ServedFrom;
 use crate::judged::{ClientSummary, JudgedClients, ShapeKey};
 
-/// The ids of a row. Rows with the same data share an id.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RowIds {
     /// The index of the client.
@@ -21,7 +20,6 @@ pub(super) struct RowIds {
     pub(super) client_id: u32,
 }
 
-/// Rows with their ids.
 #[derive(Default)]
 pub(super) struct IndexedRows<'a> {
     pub(super) facts: Vec<RowFacts<'a>>,
@@ -96,7 +94,9 @@ impl<'a> ShapeIds<'a> {
             self.next += 1;
             return self.next - 1;
         }
-        if self.alike.last().is_some_and(|(before, _)| !has_same_request(before, key)) {
+        let is_other =
+            |before: &ShapeKey| before.request() != key.request() || before.misspelled != key.misspelled;
+        if self.alike.last().is_some_and(|(before, _)| is_other(before)) {
             self.alike.clear();
         }
         let end = |key: &ShapeKey| (key.served_from == ServedFrom::Rejected, key.rejected);
@@ -109,12 +109,4 @@ impl<'a> ShapeIds<'a> {
         self.alike.push((key, number));
         number
     }
-}
-
-fn has_same_request(one: &ShapeKey, other: &ShapeKey) -> bool {
-    (one.verb, one.scope) == (other.verb, other.scope)
-        && one.resource == other.resource
-        && one.subresource == other.subresource
-        && one.parameters == other.parameters
-        && one.misspelled == other.misspelled
 }

@@ -13,11 +13,9 @@ use super::value::VariableValue;
 use super::variables::{Root, VariableRef};
 use crate::judged::JudgedClients;
 
-/// All rows, and the indices over them.
 pub(super) struct Rows<'a> {
     pub(super) totals: ClientTotals<'a>,
     pub(super) facts: Vec<RowFacts<'a>>,
-    /// The ids of each row, by its index.
     pub(super) ids: Vec<RowIds>,
     /// For each request id: the index of one of its rows, and a number for its resource.
     pub(super) requests: Vec<(u32, u32)>,

@@ -16,7 +16,6 @@ use crate::named::named;
 named! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
     pub enum Severity {
-        /// The finding is for information only.
         #[default]
         Info = "info",
         /// The user should fix the problem that the finding reports.
@@ -50,11 +49,8 @@ impl FromStr for Severity {
 pub struct RuleGroupBy {
     /// One group for the whole input, without clients.
     pub input: bool,
-    /// Rows of a group have the same user agent product.
     pub product: bool,
-    /// Rows of a group have the same resource.
     pub resource: bool,
-    /// Rows of a group have the same request shape.
     pub shape: bool,
     /// In addition to each client, the clients of a program form a group.
     pub(crate) program: bool,
@@ -64,7 +60,6 @@ impl RuleGroupBy {
     /// The words that `groupBy` allows.
     pub(crate) const WORDS: [&str; 6] = ["client", "product", "resource", "shape", "program", "input"];
 
-    /// Returns the words of this grouping.
     pub(crate) fn words(self) -> impl Iterator<Item = &'static str> {
         let Self { input, product, resource, shape, program } = self;
         let selected = [!input, product, resource, shape, program, input];
@@ -81,7 +76,6 @@ pub(crate) enum Audience {
     Job,
     /// Dashboards and other tools that show objects to people. Their users cannot change the code.
     Viewer,
-    /// Clients that use a library.
     Library(Library),
     /// All other clients.
     Any,
@@ -94,7 +88,6 @@ impl Audience {
     }
 
     /// Returns the key in a rule's `fix`.
-    #[must_use]
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::NodeAgent => "node-agent",
@@ -106,7 +99,6 @@ impl Audience {
     }
 
     /// Returns the heading in a rule's page.
-    #[must_use]
     pub(crate) fn title(self) -> &'static str {
         match self {
             Self::NodeAgent => "agents that request the pods of their node",
@@ -145,13 +137,11 @@ impl Audience {
 pub(super) struct Audiences {
     /// The audiences if the client keeps running.
     pub(crate) sure: Vec<Audience>,
-    /// How likely the client is a job.
     pub(crate) job: Job,
     /// The audiences if the client is a job.
     pub(crate) jobs: Vec<Audience>,
 }
 
-/// A fix for one audience.
 #[derive(Debug)]
 pub struct AudienceFix {
     pub(crate) audience: Audience,
@@ -178,7 +168,6 @@ pub struct Rule {
     pub(crate) message: TextTemplate,
     /// Why the requests are a problem: the work that they cause on the server, and its cost.
     pub why: String,
-    /// The fix for each audience.
     pub fix: Vec<AudienceFix>,
     pub(crate) tradeoff: Option<TextTemplate>,
     /// Requests that look like a finding but are intended, and how the rule excludes them.
@@ -195,7 +184,6 @@ pub struct Rule {
 }
 
 /// Whether a word selects a rule: its id, name, or family.
-#[must_use]
 pub(crate) fn word_selects(word: &str, id: &str, name: &str) -> bool {
     name == word || id == word || is_family(word) && id.starts_with(word)
 }
@@ -217,6 +205,9 @@ impl Rule {
         word_selects(word, &self.id, &self.name)
     }
 
+    /// The roots of the variables that `match` and the cases of a fix may use.
+    pub(super) const ROW_ROOTS: [Root; 3] = [Root::Client, Root::Request, Root::Server];
+
     /// Returns the roots of the variables that levels may use.
     pub(super) fn level_roots(group_by: RuleGroupBy) -> &'static [Root] {
         match group_by {
@@ -236,7 +227,6 @@ pub(crate) const ID: &str = "^[A-Z]{2,8}[0-9]{3}$";
 pub(crate) const NAME: &str = "^[a-z]([a-z0-9-]{0,62}[a-z0-9])?$";
 
 /// Whether a word is the start of an id: capitals and at most two digits.
-#[must_use]
 pub(crate) fn is_family(word: &str) -> bool {
     let letters = word.bytes().take_while(u8::is_ascii_uppercase).count();
     let digits = &word[letters..];

@@ -4,12 +4,12 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::check_error::CheckError;
 use super::condition::Condition;
 use super::error::{FileErrors, FilePosition, expected};
 use super::rule::{Audience, AudienceFix, ID, NAME, Rule, RuleGroupBy, Severity};
 use super::rule_file::{FixCase, Positioned, Reader, RuleFile, read};
 use super::text_template::TextTemplate;
+use super::type_check::CheckError;
 use super::variables::{Root, VariableScope};
 use super::yaml;
 
@@ -17,9 +17,6 @@ use super::yaml;
 const STACK: usize = 64 << 20;
 
 /// Parses and checks a rule. If anything is wrong, adds to `errors` and returns `None`.
-///
-/// # Panics
-/// If the system cannot start a thread.
 #[must_use]
 pub fn parse_rule(file: &str, source: &str, errors: &mut FileErrors) -> Option<Rule> {
     // CEL's parser uses much stack for each bracket before it rejects a condition with too many. So the rule is
@@ -34,9 +31,6 @@ pub fn parse_rule(file: &str, source: &str, errors: &mut FileErrors) -> Option<R
 }
 
 /// Parses an embedded rule. A test checks all of them.
-///
-/// # Panics
-/// If the rule is invalid.
 pub(super) fn parse_embedded_rule(file: &str, source: &str) -> Rule {
     let mut errors = FileErrors::default();
     parse_at_level(file, source, CheckLevel::Embedded, &mut errors)
@@ -58,7 +52,6 @@ struct RuleChecker<'a> {
     level: CheckLevel,
 }
 
-/// How thoroughly a rule file is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CheckLevel {
     /// For a user's rules.
@@ -77,8 +70,7 @@ impl RuleChecker<'_> {
         let group_by = self.group_by(&rule_file.group_by);
         let thresholds: Vec<(String, f64)> =
             rule_file.thresholds.iter().map(|(name, number)| (name.value.clone(), *number)).collect();
-        let match_scope =
-            VariableScope { roots: &[Root::Client, Root::Request, Root::Server], thresholds: &thresholds };
+        let match_scope = VariableScope { roots: &Rule::ROW_ROOTS, thresholds: &thresholds };
         let matches = match &rule_file.matches {
             Some(text) if group_by.input => {
                 self.say(text.at, "'match' has no effect with groupBy: [input]; remove it");
@@ -104,8 +96,7 @@ impl RuleChecker<'_> {
         let text_scope = VariableScope { roots: &all_roots, thresholds: &thresholds };
         let message =
             rule_file.message.as_ref().and_then(|text| self.text(text, &text_scope, !group_by.input));
-        let case_scope =
-            VariableScope { roots: &[Root::Client, Root::Request, Root::Server], thresholds: &[] };
+        let case_scope = VariableScope { roots: &Rule::ROW_ROOTS, thresholds: &[] };
         let fix = self.fix(&rule_file.fix, &case_scope, &text_scope, !group_by.input);
         let verify = rule_file.verify.as_ref().map(|text| self.text(text, &text_scope, !group_by.input));
         let tradeoff = rule_file.tradeoff.as_ref().map(|text| self.text(text, &text_scope, !group_by.input));

@@ -3,7 +3,6 @@
 use super::error::{FileErrors, FilePosition, expected};
 use super::yaml::{YamlNode, YamlValue};
 
-/// A value and its position in the file.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Positioned<T> {
     pub(crate) value: T,
@@ -46,50 +45,48 @@ pub struct FileKey {
     pub(crate) doc: &'static str,
 }
 
-const fn key(name: &'static str, required: bool, doc: &'static str) -> FileKey {
-    FileKey { name, required, doc }
+pub(super) const fn required(name: &'static str, doc: &'static str) -> FileKey {
+    FileKey { name, required: true, doc }
+}
+
+pub(super) const fn optional(name: &'static str, doc: &'static str) -> FileKey {
+    FileKey { name, required: false, doc }
 }
 
 /// The keys of a rule file, in the recommended order. The reference and the JSON Schema are generated from this list.
 pub const KEYS: [FileKey; 14] = [
-    key(
+    required(
         "id",
-        true,
         "Never changes: two to eight capitals and three digits. It replaces a rule of the same id.",
     ),
-    key("name", true, "The name, in lower case with hyphens. You can use it instead of the id everywhere."),
-    key("summary", true, "What the rule finds, in one line."),
-    key("match", false, "Selects rows: CEL over client.*, request.* and server.*. Without it, all rows."),
-    key(
+    required("name", "The name, in lower case with hyphens. You can use it instead of the id everywhere."),
+    required("summary", "What the rule finds, in one line."),
+    optional("match", "Selects rows: CEL over client.*, request.* and server.*. Without it, all rows."),
+    required(
         "groupBy",
-        true,
         "How rows are grouped: client, optionally with product, resource and shape; or input alone. With program, clients that run one program are also evaluated together, with the same conditions on their sums.",
     ),
-    key(
+    optional(
         "thresholds",
-        false,
         "Named numbers. Levels use them as threshold.<name>. A policy file can change them.",
     ),
-    key(
+    required(
         "levels",
-        true,
         "When a group is a finding: CEL over stats.*, threshold.*, client.* and server.*, for info, warning and error. The highest severity that holds counts.",
     ),
-    key(
+    required(
         "message",
-        true,
         "The finding in one sentence, with placeholders such as {{ client }} and {{ stats.requests }}.",
     ),
-    key("why", true, "What the server does and what it costs, by version if that matters."),
-    key(
+    required("why", "What the server does and what it costs, by version if that matters."),
+    required(
         "fix",
-        true,
         "What to change, by kind of client: agents that request the pods of their node (`node-agent`), backup tools and one-shot jobs (`job`), a client library, and all others (`any`). Each is a text, or a list of cases with `when` (CEL over client.*, request.* and server.*) and `text`. The first case that holds is used. The first sentence of a text is the first step.",
     ),
-    key("tradeoff", false, "What the fix makes worse."),
-    key("quietFor", false, "What looks like a finding but is by design, and how the rule excludes it."),
-    key("verify", false, "What to look for in the next log."),
-    key("references", false, "Issues, enhancement proposals and documents."),
+    optional("tradeoff", "What the fix makes worse."),
+    optional("quietFor", "What looks like a finding but is by design, and how the rule excludes it."),
+    optional("verify", "What to look for in the next log."),
+    optional("references", "Issues, enhancement proposals and documents."),
 ];
 
 /// The severities that `levels` accepts as keys.
@@ -98,12 +95,10 @@ pub(crate) const LEVELS: [&str; 3] = ["info", "warning", "error"];
 /// Reads YAML nodes and collects errors.
 pub(crate) struct Reader<'a> {
     pub(crate) file: &'a str,
-    /// The errors found so far.
     pub(crate) errors: &'a mut FileErrors,
 }
 
 impl Reader<'_> {
-    /// Adds an error.
     pub(crate) fn say(&mut self, at: FilePosition, message: impl Into<String>) {
         self.errors.add(self.file, at, message);
     }
@@ -156,6 +151,16 @@ impl Reader<'_> {
         }
     }
 
+    pub(crate) fn list(&mut self, what: &str, node: YamlNode) -> Vec<YamlNode> {
+        match node.content {
+            YamlValue::List(list) => list,
+            other => {
+                self.say(node.at, format!("{what} must be a list, not {}", other.kind()));
+                Vec::new()
+            }
+        }
+    }
+
     pub(crate) fn map(&mut self, what: &str, node: YamlNode) -> Vec<(Positioned<String>, YamlNode)> {
         match node.content {
             YamlValue::Map(map) => {
@@ -168,14 +173,12 @@ impl Reader<'_> {
         }
     }
 
-    /// Adds an error for an unknown key.
     pub(crate) fn unknown<'k>(&mut self, key: &Positioned<String>, keys: impl IntoIterator<Item = &'k str>) {
         self.say(key.at, format!("no such key '{}'{}", key.value, expected(&key.value, keys)));
     }
 }
 
 /// Reads a rule and returns its valid parts. Errors are added to the reader.
-#[must_use]
 pub(crate) fn read(node: YamlNode, reader: &mut Reader<'_>) -> RuleFile {
     let mut rule = RuleFile::default();
     let at = node.at;

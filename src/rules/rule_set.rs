@@ -11,7 +11,6 @@ use super::rule_checker::{parse_embedded_rule, parse_rule};
 const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/rules.in"));
 
 /// Whether an embedded rule has this name. docs/rules has a page for each embedded rule.
-#[must_use]
 pub(crate) fn is_embedded(name: &str) -> bool {
     EMBEDDED.iter().any(|(file, _)| file.strip_suffix(".yaml") == Some(name))
 }
@@ -19,7 +18,6 @@ pub(crate) fn is_embedded(name: &str) -> bool {
 /// The maximum number of threads that parse embedded rules. Starting more threads takes longer than they save.
 const MOST_THREADS: usize = 4;
 
-/// The rules of a run.
 #[derive(Debug)]
 pub struct RuleSet {
     /// Sorted by id.
@@ -29,22 +27,16 @@ pub struct RuleSet {
 /// Errors of rule files and directories.
 #[derive(Debug, thiserror::Error)]
 pub enum BadRules {
-    /// Errors in the files.
     #[error("{0}")]
     Errors(FileErrors),
-    /// A directory or file cannot be read.
     #[error("{path}: {error}; name a directory with rule files (*.yaml)")]
     Unreadable { path: String, error: String },
-    /// A directory has no rule files.
     #[error("{0}: the directory has no rule file (*.yaml)")]
     Empty(String),
 }
 
 impl RuleSet {
     /// Parses the embedded rules.
-    ///
-    /// # Panics
-    /// Never: a test parses all embedded rules.
     #[must_use]
     pub fn embedded() -> Self {
         // Parsing in parallel makes the start faster. These threads end here and free their memory. The threads of a
@@ -64,9 +56,6 @@ impl RuleSet {
 
     /// Combines the embedded rules and the rules in directories. A rule replaces an earlier rule with the same id;
     /// later directories override earlier ones.
-    ///
-    /// # Errors
-    /// Returns all errors of all files, or the directory or file that cannot be read.
     pub(crate) fn with_directories(directories: &[PathBuf]) -> Result<Self, BadRules> {
         let mut set = Self::embedded();
         let mut errors = FileErrors::default();
@@ -81,9 +70,6 @@ impl RuleSet {
     }
 
     /// Checks the rules of a directory as [`RuleSet::with_directories`] does, and returns their number.
-    ///
-    /// # Errors
-    /// See [`RuleSet::with_directories`].
     pub(crate) fn check(directory: &Path) -> Result<usize, BadRules> {
         let mut errors = FileErrors::default();
         let own = read_directory(directory, &mut errors)?.len();
@@ -97,15 +83,11 @@ impl RuleSet {
     }
 
     /// Finds a rule by its id or name.
-    #[must_use]
     pub(crate) fn find(&self, word: &str) -> Option<&Rule> {
         self.rules.iter().find(|rule| rule.id == word || rule.name == word)
     }
 
     /// Keeps the rules that are selected and not ignored. Without `select`, all rules are selected.
-    ///
-    /// # Errors
-    /// Returns a word that selects no rule.
     pub fn choose(&mut self, select: &[String], ignore: &[String]) -> Result<(), String> {
         for word in select.iter().chain(ignore) {
             self.check_word(word)?;
@@ -116,20 +98,15 @@ impl RuleSet {
     }
 
     /// Checks that a word selects at least one rule.
-    ///
-    /// # Errors
-    /// Returns a message with the expected words.
+    /// The error lists the expected words.
     pub(crate) fn check_word(&self, word: &str) -> Result<(), String> {
         if self.rules.iter().any(|rule| rule.is_selected_by(word)) {
             return Ok(());
         }
-        let hint = if is_family(word) || word.is_empty() {
-            "; `kubetoll rules list` shows them".to_owned()
-        } else {
-            let words = self.rules.iter().flat_map(|rule| [rule.name.as_str(), rule.id.as_str()]);
-            let hint = expected(word, words);
-            if hint.starts_with("; known") { "; `kubetoll rules list` shows them".to_owned() } else { hint }
-        };
+        let words = self.rules.iter().flat_map(|rule| [rule.name.as_str(), rule.id.as_str()]);
+        let hint = expected(word, words);
+        let has_hint = !hint.starts_with("; known") && !is_family(word) && !word.is_empty();
+        let hint = if has_hint { &hint } else { "; `kubetoll rules list` shows them" };
         Err(format!("no such rule '{word}'{hint}"))
     }
 }
@@ -187,7 +164,6 @@ fn read_directory(directory: &Path, errors: &mut FileErrors) -> Result<Vec<Rule>
     Ok(rules)
 }
 
-/// Checks that names are unique.
 fn check_names(rules: &[Rule], errors: &mut FileErrors) {
     for (index, rule) in rules.iter().enumerate() {
         if let Some(other) = rules[..index].iter().find(|other| other.name == rule.name) {

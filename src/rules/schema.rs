@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::policy;
-use super::rule::{Audience, ID, NAME, RuleGroupBy, Severity};
+use super::rule::{Audience, ID, NAME, Rule, RuleGroupBy, Severity};
 use super::rule_file::{self, FileKey, LEVELS};
 use super::rule_set::RuleSet;
 use super::sources::SOURCE_KEYS;
@@ -15,14 +15,13 @@ const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
 /// Returns the schema of a rule file.
 #[must_use]
 pub fn rule() -> Value {
-    let rows = [Root::Client, Root::Request, Root::Server];
     let groups = [Root::Stats, Root::Threshold, Root::Client, Root::Server];
-    let properties = rule_file::KEYS.iter().map(|key| {
+    let value_schema = |key: &FileKey| {
         let value_schema = match key.name {
             "id" => json!({ "type": "string", "pattern": ID }),
             "name" => json!({ "type": "string", "pattern": NAME }),
             "summary" => json!({ "type": "string", "pattern": "^[^\\n]+$" }),
-            "match" => condition(&rows),
+            "match" => condition(&Rule::ROW_ROOTS),
             "groupBy" => one_or_more(&json!({ "enum": RuleGroupBy::WORDS })),
             "thresholds" => json!({
                 "type": "object", "minProperties": 1, "additionalProperties": { "type": "number", "minimum": 0 },
@@ -34,12 +33,13 @@ pub fn rule() -> Value {
             _ => text(),
         };
         let names: &[Root] = match key.name {
-            "match" => &rows,
+            "match" => &Rule::ROW_ROOTS,
             "levels" => &[Root::Stats, Root::Input],
             _ => &[],
         };
-        (key.name.to_owned(), described(value_schema, &documented(key.doc, names)))
-    });
+        described(value_schema, &documented(key.doc, names))
+    };
+    let properties = rule_file::KEYS.iter().map(|key| (key.name.to_owned(), value_schema(key)));
     let mut schema = object(properties.collect(), &rule_file::KEYS);
     schema["$defs"] = json!({ "fix": one_fix() });
     titled(schema, "A rule of kubetoll", "docs/rules/README.md explains how to write one.")
@@ -48,23 +48,19 @@ pub fn rule() -> Value {
 /// Returns the schema of a policy file. It includes the names of `rules`.
 #[must_use]
 pub fn policy(rules: &RuleSet) -> Value {
-    let properties = policy::KEYS.iter().map(|key| {
-        let value_schema = match key.name {
-            "featureGates" => json!({ "type": "object", "additionalProperties": { "type": "boolean" } }),
-            "kubeVersion" | "etcdVersion" => text(),
-            "failOn" => one_or_more(&json!({ "anyOf": [
-                { "enum": policy::FAIL_ON },
-                { "enum": rules.rules.iter().map(|rule| rule.name.as_str()).collect::<Vec<_>>() },
-                { "type": "string", "pattern": "^[A-Z]{2,}[0-9]*$|^[a-z0-9]+(-[a-z0-9]+)+$" }
-            ] })),
-            "rules" => settings(rules),
-            "suppressions" => json!({ "type": "array", "items": suppression() }),
-            "sources" => json!({ "type": "array", "items": source() }),
-            _ => one_or_more(&text()),
-        };
-        (key.name.to_owned(), described(value_schema, key.doc))
+    let schema = keyed(&policy::KEYS, |name| match name {
+        "featureGates" => json!({ "type": "object", "additionalProperties": { "type": "boolean" } }),
+        "kubeVersion" | "etcdVersion" => text(),
+        "failOn" => one_or_more(&json!({ "anyOf": [
+            { "enum": policy::FAIL_ON },
+            { "enum": rules.rules.iter().map(|rule| rule.name.as_str()).collect::<Vec<_>>() },
+            { "type": "string", "pattern": "^[A-Z]{2,}[0-9]*$|^[a-z0-9]+(-[a-z0-9]+)+$" }
+        ] })),
+        "rules" => settings(rules),
+        "suppressions" => json!({ "type": "array", "items": suppression() }),
+        "sources" => json!({ "type": "array", "items": source() }),
+        _ => one_or_more(&text()),
     });
-    let schema = object(properties.collect(), &policy::KEYS);
     titled(schema, "A policy file of kubetoll", "docs/policy.md explains how to use one.")
 }
 
@@ -84,6 +80,12 @@ fn object(properties: Map<String, Value>, keys: &[FileKey]) -> Value {
     value_schema
 }
 
+/// Returns the schema of an object with these keys. `value_schema` returns the schema of a key's value.
+fn keyed(keys: &[FileKey], value_schema: impl Fn(&str) -> Value) -> Value {
+    let property = |key: &FileKey| (key.name.to_owned(), described(value_schema(key.name), key.doc));
+    object(keys.iter().map(property).collect(), keys)
+}
+
 fn described(mut value_schema: Value, description: &str) -> Value {
     value_schema["description"] = description.into();
     value_schema
@@ -95,11 +97,16 @@ fn titled(mut schema: Value, title: &str, description: &str) -> Value {
     described(schema, description)
 }
 
+/// The variables of these roots: full name, type and description.
+fn variables(roots: &[Root]) -> impl Iterator<Item = (String, Kind, &'static str)> {
+    roots.iter().flat_map(|root| {
+        root.names().into_iter().map(|(name, kind, doc)| (format!("{}.{name}", root.as_str()), kind, doc))
+    })
+}
+
 /// Joins a description and one line for each variable of these roots.
 fn documented(doc: &str, roots: &[Root]) -> String {
-    let names = roots.iter().flat_map(|root| root.names().into_iter().map(move |name| (root, name)));
-    let lines =
-        names.map(|(root, (name, kind, doc))| format!("\n- {}.{name} ({kind}): {doc}", root.as_str()));
+    let lines = variables(roots).map(|(name, kind, doc)| format!("\n- {name} ({kind}): {doc}"));
     let lines: String = lines.collect();
     if lines.is_empty() { doc.to_owned() } else { format!("{doc}\n{lines}") }
 }
@@ -107,13 +114,10 @@ fn documented(doc: &str, roots: &[Root]) -> String {
 /// Returns the schema of a CEL condition, or of YAML's `true`. It has an example for each variable, for completion in
 /// editors.
 fn condition(roots: &[Root]) -> Value {
-    let names = roots.iter().flat_map(|root| root.names().into_iter().map(move |name| (root, name)));
-    let examples: Vec<String> =
-        names.map(|(root, (name, kind, _))| example(&format!("{}.{name}", root.as_str()), kind)).collect();
+    let examples: Vec<String> = variables(roots).map(|(name, kind, _)| example(&name, kind)).collect();
     json!({ "type": ["string", "boolean"], "minLength": 1, "examples": examples })
 }
 
-/// Returns an example condition with a variable.
 fn example(name: &str, kind: Kind) -> String {
     match kind {
         Kind::Bool => name.to_owned(),
@@ -149,8 +153,7 @@ fn fix() -> Value {
 }
 
 fn one_fix() -> Value {
-    let when =
-        described(condition(&[Root::Client, Root::Request, Root::Server]), "When the text is used: CEL.");
+    let when = described(condition(&Rule::ROW_ROOTS), "When the text is used: CEL.");
     let case = json!({
         "type": "object", "properties": { "when": when, "text": text() },
         "required": ["text"], "additionalProperties": false,
@@ -162,14 +165,10 @@ fn one_fix() -> Value {
 fn settings(rules: &RuleSet) -> Value {
     let number = || json!({ "type": "number", "minimum": 0 });
     let setting = |thresholds: Value| {
-        let properties = policy::SETTING_KEYS.iter().map(|key| {
-            let value_schema = match key.name {
-                "severity" => json!({ "enum": Severity::ALL.map(Severity::as_str) }),
-                _ => thresholds.clone(),
-            };
-            (key.name.to_owned(), described(value_schema, key.doc))
-        });
-        object(properties.collect(), &policy::SETTING_KEYS)
+        keyed(&policy::SETTING_KEYS, |name| match name {
+            "severity" => json!({ "enum": Severity::ALL.map(Severity::as_str) }),
+            _ => thresholds.clone(),
+        })
     };
     let settings = rules.rules.iter().map(|rule| {
         let own = rule.threshold_values().map(|(name, value)| {
@@ -189,26 +188,20 @@ fn settings(rules: &RuleSet) -> Value {
 }
 
 fn suppression() -> Value {
-    let properties = policy::SUPPRESSION_KEYS.iter().map(|key| {
-        let value_schema = match key.name {
-            "expires" => json!({ "type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$" }),
-            _ => text(),
-        };
-        (key.name.to_owned(), described(value_schema, key.doc))
-    });
-    object(properties.collect(), &policy::SUPPRESSION_KEYS)
+    keyed(&policy::SUPPRESSION_KEYS, |name| match name {
+        "expires" => json!({ "type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$" }),
+        _ => text(),
+    })
 }
 
 fn source() -> Value {
-    let properties = SOURCE_KEYS.iter().map(|key| {
-        let value_schema = match key.name {
-            "line" => json!({ "type": "integer", "minimum": 1 }),
-            "path" => json!({ "type": "string", "minLength": 1, "not": { "pattern": "^/|(^|/)\\.\\.(/|$)|[\\\\:]" } }),
-            _ => text(),
-        };
-        (key.name.to_owned(), described(value_schema, key.doc))
-    });
-    object(properties.collect(), &SOURCE_KEYS)
+    keyed(&SOURCE_KEYS, |name| match name {
+        "line" => json!({ "type": "integer", "minimum": 1 }),
+        "path" => {
+            json!({ "type": "string", "minLength": 1, "not": { "pattern": "^/|(^|/)\\.\\.(/|$)|[\\\\:]" } })
+        }
+        _ => text(),
+    })
 }
 
 #[cfg(test)]

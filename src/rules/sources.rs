@@ -4,26 +4,17 @@ use std::path::{Component, Path};
 
 use regex::Regex;
 
-use super::client_pattern::matches_client;
 use super::error::FilePosition;
-use super::rule_file::{FileKey, Positioned, Reader};
+use super::rule_file::{FileKey, Positioned, Reader, optional, required};
 use super::yaml::{YamlNode, YamlValue};
 use crate::judged::ClientSummary;
 use crate::requests::filter::pattern;
 
 /// The keys of an entry of `sources`.
 pub(crate) const SOURCE_KEYS: [FileKey; 3] = [
-    FileKey {
-        name: "client",
-        required: true,
-        doc: "The client's identity, or a ServiceAccount's namespace/name; * stands for anything.",
-    },
-    FileKey {
-        name: "path",
-        required: true,
-        doc: "A file of the repository, relative to its root, such as controllers/widget.go.",
-    },
-    FileKey { name: "line", required: false, doc: "The line in the file, from 1. Without it, 1." },
+    required("client", "The client's identity, or a ServiceAccount's namespace/name; * stands for anything."),
+    required("path", "A file of the repository, relative to its root, such as controllers/widget.go."),
+    optional("line", "The line in the file, from 1. Without it, 1."),
 ];
 
 /// The location of a client's code.
@@ -41,21 +32,28 @@ pub(crate) struct ClientSource {
 }
 
 impl ClientSource {
-    /// Whether the entry matches a client.
-    #[must_use]
     pub(crate) fn is_of(&self, client: &ClientSummary) -> bool {
         matches_client(&self.pattern, client)
     }
 }
 
-pub(super) fn read(node: YamlNode, reader: &mut Reader<'_>) -> Vec<ClientSource> {
-    match node.content {
-        YamlValue::List(list) => list.into_iter().filter_map(|node| source(node, reader)).collect(),
-        other => {
-            reader.say(node.at, format!("sources must be a list, not {}", other.kind()));
-            Vec::new()
-        }
+/// Whether a pattern matches a client's identity. A ServiceAccount also matches as `namespace/name`.
+pub(super) fn matches_client(pattern: &Regex, client: &ClientSummary) -> bool {
+    let name = client.service_account().map(|(namespace, name)| format!("{namespace}/{name}"));
+    pattern.is_match(&client.identity()) || name.is_some_and(|name| pattern.is_match(&name))
+}
+
+/// Compiles a pattern with `*`.
+pub(super) fn compiled(text: &Positioned<String>, reader: &mut Reader<'_>) -> Option<Regex> {
+    let compiled = Regex::new(&pattern(&text.value));
+    if compiled.is_err() {
+        reader.say(text.at, "the pattern is too long; shorten it");
     }
+    compiled.ok()
+}
+
+pub(super) fn read(node: YamlNode, reader: &mut Reader<'_>) -> Vec<ClientSource> {
+    reader.list("sources", node).into_iter().filter_map(|node| source(node, reader)).collect()
 }
 
 fn source(node: YamlNode, reader: &mut Reader<'_>) -> Option<ClientSource> {
@@ -80,10 +78,7 @@ fn source(node: YamlNode, reader: &mut Reader<'_>) -> Option<ClientSource> {
         reader.say(at, format!("a source needs '{}': {}", key.name, key.doc));
     }
     let client = client?;
-    let Ok(pattern) = Regex::new(&pattern(&client.value)) else {
-        reader.say(client.at, "the pattern is too long; shorten it");
-        return None;
-    };
+    let pattern = compiled(&client, reader)?;
     Some(ClientSource { client: client.value, path: path?, line: line?, at, pattern })
 }
 

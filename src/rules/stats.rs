@@ -2,21 +2,17 @@
 
 use std::sync::LazyLock;
 
-use super::deprecations::DEPRECATIONS;
 use super::facts::RowFacts;
+use super::figures::tenths;
 use super::group::{GroupGetter, RowGroup};
 use super::over_time::{COUNTS, TIMES};
 use super::value::{Variable, variables};
 use crate::k8s::Scope;
+use crate::ledger::Deprecated;
 use crate::requests::stable_hash;
 
 /// One minute in microseconds.
 const MINUTE: i64 = 60_000_000;
-
-#[allow(clippy::cast_precision_loss, reason = "rates are for people, and counts are far below 2^52")]
-fn tenths(count: u64, over: u64) -> f64 {
-    if over == 0 { 0.0 } else { (count as f64 * 10.0 / over as f64).round() / 10.0 }
-}
 
 fn percent(part: u64, total: u64) -> f64 {
     tenths(part.saturating_mul(100), total)
@@ -24,6 +20,13 @@ fn percent(part: u64, total: u64) -> f64 {
 
 fn millis(micros: Option<u64>) -> u64 {
     micros.unwrap_or(0) / 1_000
+}
+
+fn distinct<T: Ord>(values: impl Iterator<Item = T>) -> u64 {
+    let mut values: Vec<T> = values.collect();
+    values.sort_unstable();
+    values.dedup();
+    values.len() as u64
 }
 
 /// Returns the number of minutes over which the peak is averaged. Returns 0 if the peak is not an average, or is
@@ -194,19 +197,35 @@ const OF_ROWS: &[Variable<GroupGetter>] = variables! { |group|
     /// Clients in the group: more than one if clients of a program are evaluated together (`groupBy: program`).
     clients: Int = group.members().len() as u64;
     /// Distinct request shapes in the group.
-    shapes: Int = {
-        // Clients of a group may share a shape, at one address or at several.
-        let mut keys: Vec<_> = group.rows.iter().map(|facts| facts.key).collect();
-        keys.sort_unstable();
-        keys.dedup();
-        keys.len() as u64
-    };
+    // Clients of a group may share a shape, at one address or at several.
+    shapes: Int = distinct(group.rows.iter().map(|facts| facts.key));
     /// Distinct user agent products in the group.
-    products: Int = {
-        let mut products: Vec<_> = group.rows.iter().map(|facts| facts.product).collect();
-        products.sort_unstable();
-        products.dedup();
-        products.len() as u64
+    products: Int = distinct(group.rows.iter().map(|facts| facts.product));
+};
+
+fn deprecated_of<'g>(group: &'g RowGroup<'_>) -> impl Iterator<Item = (&'g Deprecated, u16)> {
+    group
+        .rows
+        .iter()
+        .filter_map(|facts| Some((facts.row.rare().deprecated.as_deref()?, facts.key.kube_version.minor)))
+}
+
+const DEPRECATIONS: &[Variable<GroupGetter>] = variables! { |group|
+    /// Requests to an API version that the server marks as deprecated.
+    deprecated: Int = deprecated_of(group).map(|(deprecated, _)| deprecated.requests).sum::<u64>();
+    /// The first release that removes such an API version, such as `1.25`; empty if the server names none.
+    removedRelease: Text = {
+        let releases = deprecated_of(group).filter_map(|(deprecated, _)| deprecated.removed_in);
+        releases.min().map_or(String::new(), |(major, minor)| format!("{major}.{minor}"))
+    };
+    /// The number of minor versions from the server's version to that release: 1 for the next one. 0 if that release is
+    /// not newer, or if the server names none.
+    minorsToRemoval: Int = {
+        let minors = deprecated_of(group).filter_map(|(deprecated, own)| {
+            let (major, minor) = deprecated.removed_in?;
+            (major == 1).then(|| u64::from(minor).saturating_sub(u64::from(own)))
+        });
+        minors.min().unwrap_or(0)
     };
 };
 

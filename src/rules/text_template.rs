@@ -8,9 +8,9 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use minijinja::value::{Enumerator, Object, ObjectRepr};
 use minijinja::{Environment, UndefinedBehavior, Value};
 
-use super::check_error::CheckError;
 use super::error::expected;
 use super::figures;
+use super::type_check::CheckError;
 use super::value::{Kind, VariableValue};
 use super::variables::{Root, VariableScope};
 
@@ -62,9 +62,6 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
 
 impl TextTemplate {
     /// Checks a text and its placeholders. If `plain`, the text may also use [`PLAIN`], whose values clients choose.
-    ///
-    /// # Errors
-    /// Returns all errors of the text.
     pub(crate) fn compile(
         source: &str,
         scope: &VariableScope<'_>,
@@ -108,24 +105,17 @@ impl TextTemplate {
         Self { source: source.trim_end().to_owned(), compiled: OnceLock::new() }
     }
 
-    #[must_use]
     pub(crate) fn source(&self) -> &str {
         &self.source
     }
 
     /// Whether the text has no placeholders.
-    #[must_use]
     pub(crate) fn is_plain(&self) -> bool {
         !self.source.contains('{')
     }
 
     /// Renders the text with `values` for its placeholders.
-    ///
-    /// # Errors
-    /// Returns the error of a filter or operation that fails on a value.
-    ///
-    /// # Panics
-    /// Never: the text was checked.
+    /// Fails if a filter or operation fails on a value.
     pub(crate) fn render(&self, values: &Value) -> Result<String, String> {
         let template = self.compiled().environment.get_template(ONLY).expect("it was added");
         template.render(values).map_err(|error| error.to_string())
@@ -133,10 +123,6 @@ impl TextTemplate {
 
     /// Whether the text has the placeholder `name`, or a placeholder for a variable with this root: for `client`,
     /// also `client.kind`.
-    ///
-    /// # Panics
-    /// Never: the text was checked.
-    #[must_use]
     pub(crate) fn names(&self, name: &str) -> bool {
         self.compiled().names.contains(name)
     }
@@ -157,6 +143,7 @@ impl TextTemplate {
 ///
 /// Placeholders must not contain braces. So this check finds the end of a placeholder without parsing strings.
 fn too_long(source: &str, scope: &VariableScope<'_>) -> Option<CheckError> {
+    let wrong = |offset, message| Some(CheckError { offset, message });
     if source.len() > LONGEST {
         let message = format!("the text has {} bytes; the limit is {LONGEST}", source.len());
         return Some(CheckError { offset: 0, message });
@@ -175,18 +162,20 @@ fn too_long(source: &str, scope: &VariableScope<'_>) -> Option<CheckError> {
             if start == "{{" { rest[length..].starts_with("}}") } else { rest[..length].ends_with('%') };
         if length > LONGEST_PLACEHOLDER {
             let message = format!("the placeholder is longer than {LONGEST_PLACEHOLDER} bytes; shorten it");
-            return Some(CheckError { offset, message });
+            return wrong(offset, message);
         }
         let inside = &rest[..length];
         if let Some(message) = unbounded(inside, start == "{%", scope) {
-            return Some(CheckError { offset, message });
+            return wrong(offset, message);
         }
         let quotes = ['\'', '"'].map(|quote| inside.matches(quote).count());
         let is_plain =
             quotes.iter().all(|count| count % 2 == 0) && quotes.contains(&0) && !inside.contains('\\');
         if length < rest.len() && !(close && is_plain) {
-            let message = "a placeholder cannot have braces, a backslash or two kinds of quotes".to_owned();
-            return Some(CheckError { offset, message });
+            return wrong(
+                offset,
+                "a placeholder cannot have braces, a backslash or two kinds of quotes".to_owned(),
+            );
         }
     }
     None
@@ -280,7 +269,6 @@ fn unknown(name: &str, scope: &VariableScope<'_>, plain: bool) -> Option<String>
     Some(format!("no such placeholder '{name}'{}", expected(rest, scope.words(root))))
 }
 
-/// The values of variables by their names.
 pub(crate) type NamedValues = Vec<(&'static str, VariableValue<'static>)>;
 
 /// A root in a template, such as `client`. `{{ client }}` renders as `name`. The variables of the root are
@@ -333,11 +321,8 @@ mod tests {
     use minijinja::context;
 
     fn compile(source: &str) -> Result<TextTemplate, Vec<CheckError>> {
-        TextTemplate::compile(
-            source,
-            &VariableScope { roots: &[Root::Client, Root::Stats], thresholds: &[] },
-            true,
-        )
+        let scope = VariableScope { roots: &[Root::Client, Root::Stats], thresholds: &[] };
+        TextTemplate::compile(source, &scope, true)
     }
 
     #[test]
@@ -354,6 +339,10 @@ mod tests {
         let values = context! { client => client, stats => context! { requests => 3 }, resource => "pods" };
         assert_eq!(text.render(&values).as_deref(), Ok("a/b (user): 3 of pods"));
     }
+
+    const BRACES: &str = "a placeholder cannot have braces, a backslash or two kinds of quotes";
+    const PRODUCT: &str = "only numbers can be multiplied; put them in parentheses";
+    const SET: &str = "'{% set %}' is not available here; use if, elif, else, endif";
 
     #[test]
     fn invalid_placeholders_are_rejected() {
@@ -375,30 +364,12 @@ mod tests {
                 format!("{{{{ 1{} }}}}", "+1".repeat(100)),
                 "the placeholder is longer than 200 bytes; shorten it",
             ),
-            (
-                "{{ '}}' ~ client }}".to_owned(),
-                "a placeholder cannot have braces, a backslash or two kinds of quotes",
-            ),
-            (
-                r#"{{ "'" ~ '}}' ~ client }}"#.to_owned(),
-                "a placeholder cannot have braces, a backslash or two kinds of quotes",
-            ),
-            (
-                "{% if {} %}{% endif %}".to_owned(),
-                "a placeholder cannot have braces, a backslash or two kinds of quotes",
-            ),
-            (
-                "{{ client.kind * 999999999 }}".to_owned(),
-                "only numbers can be multiplied; put them in parentheses",
-            ),
-            (
-                "{{ 999999999 * stats.requests|count }}".to_owned(),
-                "only numbers can be multiplied; put them in parentheses",
-            ),
-            (
-                "{% set a = client.kind %}".to_owned(),
-                "'{% set %}' is not available here; use if, elif, else, endif",
-            ),
+            ("{{ '}}' ~ client }}".to_owned(), BRACES),
+            (r#"{{ "'" ~ '}}' ~ client }}"#.to_owned(), BRACES),
+            ("{% if {} %}{% endif %}".to_owned(), BRACES),
+            ("{{ client.kind * 999999999 }}".to_owned(), PRODUCT),
+            ("{{ 999999999 * stats.requests|count }}".to_owned(), PRODUCT),
+            ("{% set a = client.kind %}".to_owned(), SET),
             ("{{ 9999999999 }}".to_owned(), "a number has at most 9 digits"),
             ("a".repeat(LONGEST + 1), "the text has 16385 bytes; the limit is 16384"),
         ] {

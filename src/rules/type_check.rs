@@ -4,10 +4,17 @@ use cel::common::ast::{
     CallExpr, ComprehensionExpr, Expr, IdedExpr, LiteralValue, SelectExpr, SourceInfo, operators,
 };
 
-use super::check_error::CheckError;
 use super::error::expected;
 use super::value::Kind;
 use super::variables::{Root, VariableRef, VariableScope};
+
+/// An error in a condition or text of a rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CheckError {
+    /// Offset in bytes from the start of the condition or text.
+    pub(crate) offset: usize,
+    pub(crate) message: String,
+}
 
 /// The type of an expression. An expression with an error has the type `Any`, so that the error is reported once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,13 +46,6 @@ const TEXT: Type = Type::Of(Kind::Text);
 const FUNCTIONS: [&str; 10] =
     ["size", "startsWith", "endsWith", "contains", "matches", "exists", "all", "exists_one", "double", "int"];
 
-fn each_once(mut names: Vec<VariableRef>) -> Vec<VariableRef> {
-    names.sort_unstable();
-    names.dedup();
-    names
-}
-
-/// The state of the type check of one condition.
 pub(super) struct TypeCheck<'a> {
     scope: &'a VariableScope<'a>,
     source_info: &'a SourceInfo,
@@ -68,7 +68,9 @@ impl<'a> TypeCheck<'a> {
         if !matches!(actual, BOOL | Type::Any) {
             check.say(root.id, format!("the condition must be true or false, not {}", actual.name()));
         }
-        (each_once(check.names), check.errors)
+        check.names.sort_unstable();
+        check.names.dedup();
+        (check.names, check.errors)
     }
 
     fn say(&mut self, id: u64, message: String) {

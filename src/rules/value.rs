@@ -23,7 +23,6 @@ named! {
 
 impl Kind {
     /// Returns the value of this type that is zero, false or empty.
-    #[must_use]
     pub(crate) fn unset(self) -> VariableValue<'static> {
         match self {
             Self::Bool => VariableValue::Bool(false),
@@ -52,7 +51,6 @@ pub enum VariableValue<'a> {
 
 impl VariableValue<'_> {
     /// Whether the value is not zero, false or empty.
-    #[must_use]
     pub(crate) fn is_set(&self) -> bool {
         match self {
             Self::Bool(value) => *value,
@@ -63,8 +61,6 @@ impl VariableValue<'_> {
         }
     }
 
-    /// Converts the value for CEL.
-    #[must_use]
     pub(crate) fn to_cel(&self) -> cel::Value {
         let text = |text: &str| cel::Value::String(Arc::new(text.to_owned()));
         match self {
@@ -83,8 +79,6 @@ impl VariableValue<'_> {
         self.converted()
     }
 
-    /// Converts the value for templates.
-    #[must_use]
     pub(crate) fn to_template(&self) -> minijinja::Value {
         self.converted()
     }
@@ -105,7 +99,6 @@ impl VariableValue<'_> {
         }
     }
 
-    /// Returns a value that borrows from this one.
     #[must_use]
     pub fn as_borrowed(&self) -> VariableValue<'_> {
         match self {

@@ -17,9 +17,7 @@ named! {
         Server = "server",
         /// Counts, rates and other figures of a group of rows.
         Stats = "stats",
-        /// Totals of the input.
         Input = "input",
-        /// The rule's thresholds.
         Threshold = "threshold",
     }
     pub(crate) fn as_str;
@@ -28,7 +26,6 @@ named! {
 
 impl Root {
     /// The description of the root in the rule reference.
-    #[must_use]
     pub(crate) fn doc(self) -> &'static str {
         match self {
             Self::Client => "The client: its identity, and the product of its user agent.",
@@ -84,7 +81,6 @@ pub(crate) struct VariableScope<'a> {
 }
 
 impl VariableScope<'_> {
-    #[must_use]
     pub(crate) fn find(&self, root: Root, name: &str) -> Option<(VariableRef, Kind)> {
         let (index, kind) = if root == Root::Threshold {
             let index = self.thresholds.iter().position(|(own, _)| own == name)?;
@@ -98,7 +94,6 @@ impl VariableScope<'_> {
     }
 
     /// The names of all variables of a root.
-    #[must_use]
     pub(crate) fn words(&self, root: Root) -> Vec<&str> {
         match root {
             Root::Threshold => self.thresholds.iter().map(|(name, _)| name.as_str()).collect(),
@@ -108,7 +103,6 @@ impl VariableScope<'_> {
 }
 
 /// Returns the CEL type of a threshold. Whole numbers are `int`, because CEL cannot mix int and double in arithmetic.
-#[must_use]
 pub(crate) fn threshold_kind(value: f64) -> Kind {
     if value.fract() == 0.0 { Kind::Int } else { Kind::Double }
 }

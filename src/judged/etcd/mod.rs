@@ -17,7 +17,6 @@ use crate::ledger::{Exemplar, Row};
 use crate::patterns::ListInterval;
 use crate::requests::namespace::{self, namespace_hash};
 
-/// Matches slow reads of etcd to the clients' LISTs.
 pub(super) fn match_slow_reads<'a>(
     clients: &mut [ClientSummary],
     ranges: impl Iterator<Item = &'a SlowRange>,

@@ -6,7 +6,7 @@ use crate::judged::RequestLoad;
 use crate::rules::Severity;
 
 /// A case without texts. Findings are indices into the hits.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(in crate::report) struct Case {
     pub severity: Severity,
     /// The client, or the program that several clients run.

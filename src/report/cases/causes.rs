@@ -7,10 +7,10 @@ use crate::apiserver::ServedFrom;
 use crate::judged::Job;
 use crate::k8s::Verb;
 use crate::named::named;
+use crate::rules::HitRef;
 use crate::rules::Severity;
 use crate::rules::facts::{RowFacts, is_viewer};
 use crate::rules::group::{GroupGetter, RowGroup};
-use crate::rules::hits::HitRef;
 use crate::rules::stats::STATS;
 use crate::rules::value::{Variable, VariableValue};
 
@@ -48,7 +48,6 @@ pub(super) struct Cause<'h, 'r> {
     pub(crate) is_on_sum: bool,
 }
 
-/// Groups the hits of a client by cause.
 pub(super) fn causes<'h, 'r>(own: &[usize], hits: &'h [HitRef<'h, 'r>], client: usize) -> Vec<Cause<'h, 'r>> {
     let groups: Vec<&RowGroup<'r>> = own.iter().filter_map(|at| hits[*at].group).collect();
     let mut sets = DisjointSets::new(own.len());

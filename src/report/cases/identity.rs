@@ -9,12 +9,17 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use super::case::Case;
 use super::causes::{RequestAction, is_of_whole_client, is_run};
 use crate::judged::{ClientSummary, JudgedClients};
-use crate::report::fingerprint::hashed;
+use crate::rules::HitRef;
 use crate::rules::facts::RowFacts;
 use crate::rules::group::RowGroup;
-use crate::rules::hits::HitRef;
 use crate::rules::programs::ProgramName;
 use crate::rules::sources::ClientSource;
+
+/// Returns the fingerprint of the parts: a hash.
+pub(in crate::report) fn hashed<'p>(parts: impl Iterator<Item = &'p str>) -> String {
+    let text = parts.collect::<Vec<_>>().join("\0");
+    format!("{:016x}", xxhash_rust::xxh3::xxh3_64(text.as_bytes()))
+}
 
 pub(super) fn on_input(rule: &str) -> String {
     hashed([rule].into_iter())
@@ -33,9 +38,7 @@ pub(super) fn on_clients(
     // Prefer the program to the client. If the case later gets more members, the program stays the same, but the
     // worst client may change.
     let client = match ProgramName::new(summary, product) {
-        Some(ProgramName { kind, product, service_account }) => {
-            [format!("program {kind}"), product.unwrap_or_default(), service_account.unwrap_or_default()]
-        }
+        Some(name) => name.fingerprint_parts(),
         None => [
             format!("client {product}"),
             summary.identity(),

@@ -25,13 +25,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 pub(super) use self::case::{Case, Member};
 use self::causes::{Cause, cause, causes, is_on_log};
+pub(super) use self::identity::hashed;
 use crate::apiserver::ServedFrom;
 use crate::judged::{ClientSummary, JudgedClients, RequestLoad};
 use crate::k8s::{Scope, Verb};
+use crate::report::sums::peak_per_minute;
+use crate::rules::HitRef;
 use crate::rules::Severity;
 use crate::rules::facts::RowFacts;
 use crate::rules::group::RowGroup;
-use crate::rules::hits::HitRef;
 use crate::rules::programs::{self, ProgramName};
 use crate::rules::sources::ClientSource;
 
@@ -99,7 +101,7 @@ pub(super) fn cases(
         cases.sort_by(|(a, _), (b, _)| order(a, hits).cmp(&order(b, hits)));
     };
     sort(&mut cases);
-    count_loads_once(&mut cases, judged_clients);
+    count_loads_once(&mut cases);
     sort(&mut cases);
     let mut cases: Vec<Case> = cases.into_iter().map(|(case, _)| case).collect();
     identity::make_unique(&mut cases, hits);
@@ -118,40 +120,27 @@ fn order<'c>(case: &'c Case, hits: &[HitRef<'_, '_>]) -> impl Ord + use<'c> {
 
 /// Counts the load of each request only for its first case. Thus the loads of all cases sum to at most the total
 /// load.
-fn count_loads_once(cases: &mut [(Case, Vec<&RowFacts<'_>>)], judged_clients: &JudgedClients) {
+fn count_loads_once(cases: &mut [(Case, Vec<&RowFacts<'_>>)]) {
     let mut taken: HashSet<*const RowFacts<'_>> = HashSet::new();
     for (case, rows) in cases {
         case.load = RequestLoad::default();
         for facts in rows.iter() {
             if taken.insert(std::ptr::from_ref(*facts)) {
-                case.load.add(load_of(facts, judged_clients));
+                case.load.add(facts.load());
             }
         }
     }
 }
 
-fn load_of(facts: &RowFacts<'_>, judged_clients: &JudgedClients) -> RequestLoad {
-    judged_clients.measure.load(facts.key, facts.shape_summary, facts.row, facts.cost)
-}
-
 fn on_input(at: usize, hit: &HitRef<'_, '_>) -> Case {
     Case {
         severity: hit.severity,
-        client: None,
         members: "client",
-        clients: BTreeSet::new(),
-        worst: Vec::new(),
         findings: vec![at],
         worst_findings: 1,
-        is_on_sum: false,
-        resources: 0,
         rules: vec![hit.rule.id.clone()],
-        resource: None,
-        requests: 0,
-        peak_per_minute: 0.0,
-        load: RequestLoad::default(),
         fingerprint: identity::on_input(&hit.rule.id),
-        source: None,
+        ..Case::default()
     }
 }
 
@@ -291,18 +280,12 @@ fn case<'r>(
         rules,
         resource,
         requests: all.requests(),
-        peak_per_minute: peak(&all),
+        peak_per_minute: all.rate().map_or(0.0, peak_per_minute),
         load: all.load(),
         fingerprint,
         source,
     };
     (case, all.rows)
-}
-
-#[allow(clippy::cast_precision_loss, reason = "rates are for people, and counts are far below 2^52")]
-fn peak(group: &RowGroup<'_>) -> f64 {
-    let tenths = |value: f64| (value * 10.0).round() / 10.0;
-    group.rate().map_or(0.0, |rate| tenths(rate.peak as f64 / rate.window_minutes as f64))
 }
 
 /// The name of the client or program. Also returns what the members differ by.
@@ -343,7 +326,7 @@ fn worst(causes: &[Cause<'_, '_>], judged_clients: &JudgedClients) -> Vec<Member
             member.severity = member.severity.max(cause.severity);
             if seen.insert(std::ptr::from_ref(*facts)) {
                 member.requests += facts.requests;
-                member.load.add(load_of(facts, judged_clients));
+                member.load.add(facts.load());
             }
         }
     }

@@ -52,7 +52,6 @@ pub struct Source {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct Members {
     /// The number of clients; 0 for a case on the input.
     pub count: u64,
@@ -63,7 +62,6 @@ pub struct Members {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct Member {
     /// The client's identity, as in `clients[]`.
     pub client: String,

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-use super::{Cost, EtcdSlow, Example, Load, Pattern, ServiceAccount, Shared, Timestamp};
+use super::{Cost, EtcdSlow, Load, Pattern, ServiceAccount, Shared, Timestamp};
+pub(crate) use crate::rules::FindingVerdict as Path;
 
 /// A finding: requests of a client that match a rule.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -134,7 +135,6 @@ pub(crate) struct Who {
 
 /// A program that several clients run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub(crate) struct Program {
     /// The name of the clients' ServiceAccounts if all clients use the same name, else the product in their user
     /// agents.
@@ -161,7 +161,6 @@ pub(crate) struct KnownProduct {
 
 /// A number of distinct names, with the first few.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub(crate) struct Named {
     pub(crate) count: u64,
     /// There are more names than `count`.
@@ -196,7 +195,6 @@ pub(crate) struct Permission {
 
 /// Another client that writes the same objects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub(crate) struct Rival {
     /// The client's identity, as in `clients[]`.
     pub(crate) client: String,
@@ -208,30 +206,6 @@ pub(crate) struct Rival {
     pub(crate) objects: u64,
     /// The rival's writes to these objects. If `objects` is 0, the rival's writes to the resource.
     pub(crate) writes: u64,
-}
-
-/// The verdict on a request shape.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Path {
-    /// As in `shapes[]`.
-    pub(crate) served_from: &'static str,
-    /// As in `shapes[]`.
-    pub(crate) likely: Option<&'static str>,
-    /// As in `shapes[]`.
-    pub(crate) limit: &'static str,
-    /// As in `shapes[]`.
-    pub(crate) reason: &'static str,
-    /// As in `shapes[]`.
-    pub(crate) explanation: &'static str,
-    /// As in `shapes[]`.
-    pub(crate) certainty: &'static str,
-    /// The Kubernetes version for which the verdict was computed.
-    pub(crate) kube_version: String,
-    /// Slow requests whose measurement by the server agrees with the verdict.
-    pub(crate) agree: u64,
-    /// Slow requests whose measurement by the server contradicts the verdict.
-    pub(crate) contradict: u64,
 }
 
 /// One request of the log, as evidence.
@@ -251,6 +225,22 @@ pub struct Evidence {
     /// The duration; null for a long-running request.
     pub(crate) duration_micros: Option<u64>,
     /// The HTTP status of the response.
+    pub(crate) status: Option<u16>,
+}
+
+/// One request of the log, as evidence.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Example {
+    /// The request URI as the client sent it. The content of a continue token is removed.
+    pub(crate) request_uri: Box<str>,
+    pub(crate) file: Shared<str>,
+    /// The line in the file, from 1.
+    pub(crate) line: u64,
+    #[serde(rename = "auditID")]
+    pub audit_id: Box<str>,
+    pub(crate) timestamp: Option<Timestamp>,
+    pub(crate) duration_micros: Option<u64>,
     pub(crate) status: Option<u16>,
 }
 
@@ -314,7 +304,6 @@ pub(crate) struct SourceInfo {
 
 /// A finding that a suppression hides.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub(crate) struct Suppressed {
     pub(crate) rule: RuleRef,
     pub(crate) severity: String,

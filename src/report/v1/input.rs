@@ -102,7 +102,6 @@ pub struct SourceInput {
 
 /// A skipped record.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct SkippedAt {
     pub(crate) reason: String,
     pub(crate) file: String,
@@ -112,7 +111,6 @@ pub struct SkippedAt {
 
 /// A range of bytes that kubetoll could not read.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct UnreadAt {
     pub(crate) file: String,
     /// The line on which the damaged record begins, from 1.
@@ -124,7 +122,6 @@ pub struct UnreadAt {
 
 /// A file that kubetoll could not read to the end.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct Damaged {
     /// `truncated-stream`, `corrupt-stream`, `long-window`, `unreadable` or `shrank-while-read`.
     pub(crate) damage: String,
@@ -135,7 +132,6 @@ pub struct Damaged {
 
 /// Files without audit events.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct WithoutEvents {
     pub(crate) count: u64,
     /// The first few files.
@@ -144,7 +140,6 @@ pub struct WithoutEvents {
 
 /// Files in the given directories that kubetoll could not read.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct NotRead {
     pub(crate) count: u64,
     /// The first few files.
@@ -153,7 +148,6 @@ pub struct NotRead {
 
 /// A file that kubetoll could not read.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct NotReadFile {
     pub(crate) file: String,
     pub(crate) why: String,
@@ -176,7 +170,6 @@ pub struct UnknownFiles {
 
 /// A file with the same bytes as another file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct Copy {
     pub(crate) file: String,
     pub(crate) of: String,

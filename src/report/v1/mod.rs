@@ -7,45 +7,40 @@
 mod case;
 mod cost;
 mod etcd_log;
-mod example;
 mod finding;
 mod input;
-mod load;
 mod pattern;
 mod server_log;
 mod shared;
 mod timeline;
-mod version;
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
+use crate::judged::Agreement;
 use crate::ledger::histogram::Buckets;
 
 pub use case::{Case, Member, Members, Source};
-pub use cost::{Amount, Cost, CostMinute, Inventory, InventoryFile, Lack, Ranking, Work};
+pub use cost::{Amount, Cost, CostMinute, Inventory, InventoryFile, Lack, Load, Ranking, Work, is_estimate};
 pub(crate) use etcd_log::{EtcdAmount, EtcdClient, EtcdLog, EtcdRequest, EtcdRequests, EtcdSlow, EtcdSource};
-pub(crate) use example::Example;
 pub use finding::Finding;
 pub(crate) use finding::{
-    Evidence, FindingCounts, KnownProduct, Named, Path, Permission, Policy, Program, Rival, RuleInfo,
-    RuleRef, SourceInfo, Suppressed, SuppressionInfo, Who,
+    Evidence, Example, FindingCounts, KnownProduct, Named, Path, Permission, Policy, Program, Rival,
+    RuleInfo, RuleRef, SourceInfo, Suppressed, SuppressionInfo, Who,
 };
 pub use input::{
     Copy, Damaged, Input, NotRead, NotReadFile, SkippedAt, SourceInput, UnknownFiles, UnreadAt, WithoutEvents,
 };
-pub use load::{Load, is_estimate};
 pub use pattern::Pattern;
 pub(crate) use pattern::{
-    AllFollowed, Chains, Followed, Herd, Herds, Informers, Instance, Poller, Polling, Relists, Watches,
+    AllFollowed, Chains, Followed, Herd, Herds, Informers, Instance, Poller, Polling, Watches,
 };
 pub use server_log::{Items, PriorityAndFairness, TraceGroup};
 pub use shared::{Shared, Timestamp};
 pub use timeline::minute;
 pub use timeline::{Peak, PeakClient, Point, Points, Timeline};
-pub(crate) use version::{VersionEvidence, VersionRange, VersionTotals};
 
 /// The version of this contract.
 pub(crate) const SCHEMA_VERSION: u32 = 1;
@@ -135,7 +130,6 @@ pub(crate) struct Server {
 
 /// A fact that shows etcd's version.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub(crate) struct EtcdEvidence {
     pub(crate) fact: String,
     pub(crate) source: String,
@@ -161,6 +155,41 @@ pub(crate) struct ServerVersion {
     pub(crate) last_timestamp: Option<String>,
 }
 
+/// A range of Kubernetes versions.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct VersionRange {
+    /// The oldest version.
+    pub(crate) min: String,
+    /// The newest version. Without a patch level, the newest patch release of this minor version.
+    pub(crate) max: String,
+}
+
+/// A fact in the log that excludes Kubernetes versions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct VersionEvidence {
+    pub(crate) fact: String,
+    /// The files that show the fact; empty for a sum over all files.
+    pub(crate) source: String,
+    /// The excluded versions, such as `1.19 to 1.29 and 1.34 to 1.37`.
+    pub(crate) excludes: String,
+}
+
+/// The totals, assuming that the server has a version in this range. The log does not exclude these versions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct VersionTotals {
+    /// The oldest version of the range.
+    pub(crate) min: String,
+    /// The newest version of the range.
+    pub(crate) max: String,
+    /// LISTs read from etcd.
+    pub(crate) etcd_lists: u64,
+    /// GETs read from etcd.
+    pub(crate) etcd_gets: u64,
+    /// LISTs whose limit the server ignored.
+    pub(crate) limit_ignored: u64,
+}
+
 /// Counts of requests, for one client or for all clients.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -184,7 +213,7 @@ pub struct Counts {
     /// Requests by HTTP status.
     pub statuses: Statuses,
     /// Compares the server's own measurements of slow requests with the verdicts.
-    pub(crate) observed: Observed,
+    pub(crate) observed: Agreement,
 }
 
 /// Sums over all clients.
@@ -230,21 +259,6 @@ pub struct Statuses {
     pub(crate) gone: u64,
     #[serde(rename = "429")]
     pub(crate) too_many_requests: u64,
-}
-
-/// Compares the server's own measurements of slow requests (`apiserver.latency.k8s.io/*`) with the verdicts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Observed {
-    /// Requests that the server measured: those longer than 500 ms.
-    pub(crate) measured: u64,
-    /// Reads whose measurement agrees with the verdict.
-    pub(crate) agree: u64,
-    /// Reads whose measurement contradicts the verdict. Also requests that the server served, although the verdict
-    /// says that it refuses them.
-    pub(crate) contradict: u64,
-    /// The time that these slow requests spent in calls to etcd.
-    pub(crate) etcd_micros: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -347,7 +361,6 @@ pub(crate) struct ServiceAccount {
 
 /// A product in user agents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct UserAgent {
     /// The name without the version; `(other products)` sums up the products beyond the limit.
     pub(crate) product: String,
@@ -358,7 +371,6 @@ pub struct UserAgent {
 
 /// A number of distinct values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub(crate) struct Distinct {
     pub(crate) count: u64,
     /// There are more values than `count`.
@@ -425,7 +437,7 @@ pub struct Shape {
     /// Requests by HTTP status.
     pub statuses: Statuses,
     /// Compares the server's own measurements of slow requests with the verdict.
-    pub(crate) observed: Observed,
+    pub(crate) observed: Agreement,
     /// How API Priority and Fairness classified and weighted the requests, if the log shows it.
     pub(crate) priority_and_fairness: Vec<PriorityAndFairness>,
     /// The number of objects in the responses, if traces of slow requests show it.

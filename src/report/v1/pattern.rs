@@ -3,9 +3,10 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+pub(crate) use crate::patterns::{Chains, Informers, Watching as Watches};
+
 /// The patterns of the requests of a shape or finding over time. An absent pattern did not occur.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct Pattern {
     /// The number of instances (pods, else nodes, else addresses) that sent the requests. For a finding, the number
     /// for the shape with the most instances.
@@ -25,33 +26,6 @@ pub struct Pattern {
     /// The lifetimes of watches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub watches: Option<Watches>,
-}
-
-/// Informers: LISTs followed by a WATCH of the same collection from the same instance.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Informers {
-    /// The first LISTs of informers.
-    pub starts: u64,
-    /// The repeated LISTs of informers, by how the previous WATCH ended.
-    pub relists: Relists,
-    /// The largest number of repeated LISTs of one informer.
-    pub(crate) most_relists: u64,
-    /// The number of pages after the first one, summed over the first and the repeated LISTs of informers.
-    pub(crate) further_pages: u64,
-    /// Starts at which an instance sent the same LIST twice within a minute, both times without pagination.
-    pub starts_twice: u64,
-}
-
-/// Why informers repeated their LIST.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Relists {
-    /// The WATCH returned 410, or ended within a second.
-    pub(crate) expired: u64,
-    /// The WATCH was refused with a status other than 410.
-    pub(crate) refused: u64,
-    /// The WATCH ended after a second or more.
-    pub ended: u64,
 }
 
 /// Reads not followed by a WATCH.
@@ -122,48 +96,6 @@ pub struct Herd {
     pub(crate) received_bytes: Option<u64>,
     /// `receivedObjects` uses the mean over nodes or namespaces.
     pub(crate) received_is_mean: bool,
-}
-
-/// LISTs with several pages. They belong to the request shape of the second page.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Chains {
-    pub count: u64,
-    /// The number of pages of these LISTs, including first pages.
-    pub pages: u64,
-    /// The largest number of pages of one LIST.
-    pub longest_pages: u64,
-    /// The longest time from the receive time of the first page to the end of the last page.
-    pub(crate) longest_micros: u64,
-    /// LISTs with a 410 response to a page, because its revision had expired.
-    pub(crate) expired: u64,
-    /// LISTs that began again within a minute after a 410.
-    pub(crate) restarted: u64,
-    /// Pages read at the newest revision, because the revision of the first page had expired.
-    pub(crate) inconsistent_pages: u64,
-    /// LISTs whose first page is not in the log.
-    pub(crate) without_first_page: u64,
-}
-
-/// The lifetimes of watches.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Watches {
-    pub(crate) count: u64,
-    /// Watches that ended.
-    pub(crate) ended: u64,
-    /// Served watches that ended within 65 s.
-    pub(crate) short: u64,
-    /// The largest number of these short watches from one instance for one collection.
-    pub(crate) most_short: u64,
-    /// Watches that ran at the same time as another watch of the same collection from the same pod or node.
-    pub doubled: u64,
-    /// The largest number of watches of one collection that one pod or node had open at the same time.
-    pub most_at_once: u64,
-    /// The number of pods or nodes that had several watches of one collection open at the same time.
-    pub doubled_instances: u64,
-    /// Watches with `sendInitialEvents` that were refused and followed by a LIST.
-    pub(crate) fallbacks: u64,
 }
 
 /// How many requests kubetoll followed to find patterns over time.

@@ -35,7 +35,6 @@ pub struct Items {
 
 /// Traces of slow requests of one product for one resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct TraceGroup {
     /// The traced operation, such as `List`, `Create` or `SerializeObject`. A `SerializeObject` trace covers only a
     /// part of a request. Another trace may cover the whole request. `(other operations)` is the sum of the groups

@@ -1,18 +1,19 @@
 //! Values that many parts of a report share, and compact timestamps. A report may have a hundred thousand request
 //! shapes, so memory per shape matters.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use crate::k8s::timestamp;
 
-/// A value that several parts of a report share.
-#[derive(Debug, PartialEq, Eq)]
+// A value that several parts of a report share. Its schema is that of the value. Here and below, a doc comment would
+// be a description in the schema.
+#[derive(Debug, PartialEq, Eq, JsonSchema)]
+#[schemars(inline, rename = "{T}")]
 pub struct Shared<T: ?Sized>(Arc<T>);
 
 impl<T: ?Sized> Clone for Shared<T> {
@@ -65,27 +66,10 @@ impl<T: ?Sized + Serialize> Serialize for Shared<T> {
     }
 }
 
-impl<T: ?Sized + JsonSchema> JsonSchema for Shared<T> {
-    fn inline_schema() -> bool {
-        T::inline_schema()
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        T::schema_name()
-    }
-
-    fn schema_id() -> Cow<'static, str> {
-        T::schema_id()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        T::json_schema(generator)
-    }
-}
-
-/// A timestamp in microseconds since 1970. It is serialized as RFC 3339 in UTC.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Timestamp(pub i64);
+// A timestamp in microseconds since 1970. It is serialized as RFC 3339 in UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema)]
+#[schemars(inline, rename = "string")]
+pub struct Timestamp(#[schemars(with = "String")] pub i64);
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -96,20 +80,6 @@ impl fmt::Display for Timestamp {
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         timestamp::with_micros(self.0, |text| serializer.serialize_str(text))
-    }
-}
-
-impl JsonSchema for Timestamp {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        String::schema_name()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        String::json_schema(generator)
     }
 }
 

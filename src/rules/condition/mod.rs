@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use cel::common::ast::{Expr, IdedExpr, LiteralValue, SourceInfo, operators};
 
-use super::check_error::CheckError;
 use super::native::NativeExpr;
-use super::type_check::TypeCheck;
+use super::type_check::{CheckError, TypeCheck};
 use super::value::VariableValue;
 use super::variables::{Root, VariableRef, VariableScope};
 
@@ -44,10 +43,6 @@ pub struct CheckedExpr {
 }
 
 impl Condition {
-    /// Compiles and checks a condition.
-    ///
-    /// # Errors
-    /// Returns all errors of the condition.
     pub(crate) fn compile(source: &str, scope: &VariableScope<'_>) -> Result<Self, Vec<CheckError>> {
         if source.len() > LONGEST {
             let message = format!("the condition has {} bytes; the limit is {LONGEST}", source.len());
@@ -65,9 +60,6 @@ impl Condition {
 
     /// Compiles a condition with CEL's faster parser, which reports no positions. A test has already checked the
     /// condition.
-    ///
-    /// # Errors
-    /// Returns the same errors as [`Condition::compile`], without positions.
     pub(super) fn compile_trusted(source: &str, scope: &VariableScope<'_>) -> Result<Self, Vec<CheckError>> {
         let parsed = cel::parser::PrattParser::new().parse(source);
         let expr = parsed.map_err(|errors| vec![CheckError { offset: 0, message: errors.to_string() }])?;
@@ -108,19 +100,18 @@ impl Condition {
 }
 
 impl CheckedExpr {
-    /// Evaluates the expression without CEL. This suffices for most conditions. `Some` is always equal to CEL's
-    /// result. `None` means that only CEL can decide.
+    /// Evaluates the expression without CEL. This suffices for most conditions. `Ok` is always equal to CEL's result.
+    /// `Err` means that only CEL can decide. It has the values for [`CheckedExpr::evaluate`].
     pub(crate) fn holds_natively<'v>(
         &'v self,
         find: impl Fn(VariableRef) -> VariableValue<'v>,
-    ) -> Option<bool> {
-        self.native.as_ref()?.holds(&find)
+    ) -> Result<bool, Vec<VariableValue<'v>>> {
+        let holds = self.native.as_ref().and_then(|native| native.holds(&find));
+        holds.ok_or_else(|| self.variables.iter().map(|variable| find(*variable)).collect())
     }
 
-    /// Evaluates the expression with CEL. `values` are in the order of [`CheckedExpr::variables`].
-    ///
-    /// # Errors
-    /// CEL's runtime errors, such as a division by zero. The whole condition holds if each operand holds. If one operand
+    /// Evaluates the expression with CEL. `values` are in the order of [`CheckedExpr::variables`]. Fails with CEL's
+    /// runtime errors, such as a division by zero. The whole condition holds if each operand holds. If one operand
     /// is false, the whole condition is false, even if another operand fails (CEL's `&&`).
     pub fn evaluate(
         &self,
@@ -174,6 +165,19 @@ fn plain(message: &str) -> String {
     format!("not a valid CEL expression: {short}")
 }
 
+/// The operands of an expression. Empty for a map, because maps are rejected later.
+fn parts_of(expr: &IdedExpr) -> Vec<&IdedExpr> {
+    match &expr.expr {
+        Expr::Call(call) => call.target.as_deref().into_iter().chain(&call.args).collect(),
+        Expr::Comprehension(parts) => {
+            vec![&parts.iter_range, &parts.accu_init, &parts.loop_cond, &parts.loop_step, &parts.result]
+        }
+        Expr::List(list) => list.elements.iter().collect(),
+        Expr::Select(select) => vec![&select.operand],
+        Expr::Map(_) | Expr::Struct(_) | Expr::Ident(_) | Expr::Literal(_) | Expr::Unspecified => Vec::new(),
+    }
+}
+
 /// Whether the nesting is deeper than [`DEEPEST`]. Uses a loop, since recursion could overflow the stack here.
 fn is_too_deep(root: &IdedExpr) -> bool {
     let mut rest = vec![(root, 1)];
@@ -181,19 +185,7 @@ fn is_too_deep(root: &IdedExpr) -> bool {
         if depth > DEEPEST {
             return true;
         }
-        let parts: Vec<&IdedExpr> = match &expr.expr {
-            Expr::Call(call) => call.target.as_deref().into_iter().chain(&call.args).collect(),
-            Expr::Comprehension(parts) => {
-                vec![&parts.iter_range, &parts.accu_init, &parts.loop_cond, &parts.loop_step, &parts.result]
-            }
-            Expr::List(list) => list.elements.iter().collect(),
-            Expr::Select(select) => vec![&select.operand],
-            // Maps are rejected later, so their contents do not matter.
-            Expr::Map(_) | Expr::Struct(_) | Expr::Ident(_) | Expr::Literal(_) | Expr::Unspecified => {
-                Vec::new()
-            }
-        };
-        rest.extend(parts.into_iter().map(|part| (part, depth + 1)));
+        rest.extend(parts_of(expr).into_iter().map(|part| (part, depth + 1)));
     }
     false
 }
@@ -203,14 +195,6 @@ fn is_too_deep(root: &IdedExpr) -> bool {
 fn steps_of(expr: &IdedExpr, in_loop: bool, source_info: &SourceInfo, errors: &mut Vec<CheckError>) -> u64 {
     let mut of = |expr: &IdedExpr, in_loop: bool| steps_of(expr, in_loop, source_info, errors);
     let steps = match &expr.expr {
-        Expr::Call(call) => {
-            let all = call.target.as_deref().into_iter().chain(&call.args);
-            all.fold(0, |sum: u64, part| sum.saturating_add(of(part, in_loop)))
-        }
-        Expr::List(list) => {
-            list.elements.iter().fold(0, |sum: u64, part| sum.saturating_add(of(part, in_loop)))
-        }
-        Expr::Select(select) => of(&select.operand, in_loop),
         Expr::Comprehension(parts) => {
             let length = match &parts.iter_range.expr {
                 Expr::List(list) => list.elements.len() as u64,
@@ -222,7 +206,7 @@ fn steps_of(expr: &IdedExpr, in_loop: bool, source_info: &SourceInfo, errors: &m
                 .saturating_add(length.saturating_mul(each))
                 .saturating_add(once[0].saturating_add(once[1]))
         }
-        Expr::Map(_) | Expr::Struct(_) | Expr::Ident(_) | Expr::Literal(_) | Expr::Unspecified => 0,
+        _ => parts_of(expr).into_iter().fold(0, |sum: u64, part| sum.saturating_add(of(part, in_loop))),
     };
     let is_joined = |part: &IdedExpr| !matches!(&part.expr, Expr::Literal(LiteralValue::Int(_)));
     if in_loop

@@ -13,7 +13,9 @@ use crate::apiserver::options::{
 use crate::apiserver::{RequestShape, Server, Target, resources};
 use crate::cost::Cost;
 use crate::judged::etcd::SlowRead;
-use crate::judged::{Agreement, ClientSummary, Job, JudgedClients, ProductRow, ShapeKey, ShapeSummary};
+use crate::judged::{
+    Agreement, ClientSummary, Job, JudgedClients, ProductRow, RequestLoad, ShapeKey, ShapeSummary,
+};
 use crate::k8s::user_agent::is_default_name;
 use crate::k8s::{Library, Scope, Verb};
 use crate::ledger::Row;
@@ -70,6 +72,10 @@ impl<'a> RowFacts<'a> {
 }
 
 impl RowFacts<'_> {
+    pub(crate) fn load(&self) -> RequestLoad {
+        self.judged.measure.load(self.key, self.shape_summary, self.row, self.cost)
+    }
+
     fn request(&self) -> Option<&RequestShape<CompactString>> {
         self.shape_summary.request_shape.as_deref()
     }
@@ -95,7 +101,6 @@ impl RowFacts<'_> {
         }
     }
 
-    /// Whether the request selects the pods of one node.
     pub(super) fn selects_node(&self) -> bool {
         self.options().narrows == Narrows::ToNode
     }
@@ -250,20 +255,8 @@ pub const REQUEST: &[Variable<RowGetter>] = variables! { |row|
 
 /// Whether a client shows objects to people, such as a dashboard.
 pub(crate) fn is_viewer(row: &RowFacts<'_>) -> bool {
-    const VIEWERS: [&str; 12] = [
-        "aptakube",
-        "dashboard",
-        "freelens",
-        "headlamp",
-        "headlamp-server",
-        "k9s",
-        "kubernetes-dashboard",
-        "kubernetes-dashboard-api",
-        "lens",
-        "monokle",
-        "octant",
-        "openlens",
-    ];
+    const VIEWERS: &str = "aptakube dashboard freelens headlamp headlamp-server k9s kubernetes-dashboard \
+                           kubernetes-dashboard-api lens monokle octant openlens";
     let product = row.product.to_ascii_lowercase();
-    VIEWERS.contains(&&*product) || row.client.library(row.product) == Library::Browser
+    VIEWERS.split(' ').any(|viewer| viewer == product) || row.client.library(row.product) == Library::Browser
 }

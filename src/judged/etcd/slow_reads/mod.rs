@@ -70,7 +70,6 @@ pub(crate) struct SlowReads {
     pub(crate) worst: SlowRange,
 }
 
-/// All slow reads, matched to clients.
 #[derive(Debug, Default)]
 pub(crate) struct MatchedSlowReads {
     /// The slow reads, costliest first.
@@ -142,7 +141,6 @@ fn smaller_usual(size: u16) -> u64 {
 
 /// Finds the clients and the rows whose LISTs match each slow read of a collection. The result does not depend on the order
 /// of the reads or of the LISTs.
-#[must_use]
 pub(crate) fn match_to_lists<'a, 'r>(
     ranges: impl Iterator<Item = &'r SlowRange>,
     lists: impl Iterator<Item = RunningList<'a>>,
@@ -202,7 +200,6 @@ named! {
 /// For each client, resource name and row: how well the best of its LISTs matches a slow read.
 type NearClients<'a> = BTreeMap<(usize, &'a str, usize), Nearness>;
 
-/// The slow reads of one resource.
 #[derive(Debug, Default)]
 struct ResourceReads<'a> {
     /// The reads, sorted by end time.
@@ -235,7 +232,6 @@ impl<'a> ResourceReads<'a> {
 
 impl MatchedSlowReads {
     /// Counts each slow read once, even if `reads` has it several times. Returns `None` if there are none.
-    #[must_use]
     pub(crate) fn count<'r>(&self, reads: impl IntoIterator<Item = &'r SlowRead>) -> Option<SlowReads> {
         let mut all: BTreeMap<usize, (Nearness, bool)> = BTreeMap::new();
         for read in reads {
