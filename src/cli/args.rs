@@ -185,7 +185,6 @@ pub(super) enum ProductsCommand {
     },
 }
 
-/// The output formats of `products list`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum ProductsFormat {
     Text,
@@ -193,7 +192,6 @@ pub(super) enum ProductsFormat {
     Markdown,
 }
 
-/// The output formats of `rules list`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum RulesFormat {
     Text,

@@ -41,10 +41,8 @@ const COSTLIEST: usize = 5;
 const NAMED: usize = 3;
 /// The maximum width of the summary line for clients without a finding in Markdown, which has no table width.
 const REST_TEXT: usize = 200;
-/// The end of the summary line for clients without a finding.
 const NO_FINDING: &str = ": no finding";
 const OTHER_REQUESTS: &str = "other requests of clients with a finding";
-/// The page's name for the clients of the control plane.
 pub(super) const CONTROL_PLANE: &str = "control plane";
 /// The largest sum of rounding errors that a summary line corrects, in tenths of a percent. With hundreds of rows,
 /// the sum could be larger. The corrected share would then be wrong.
@@ -113,7 +111,6 @@ struct SummaryNames {
     end: &'static str,
 }
 
-/// The columns with their widths.
 struct Columns {
     gap: usize,
     rank: usize,
@@ -230,7 +227,6 @@ fn work(client: &Client) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// A summary line for many cases or clients.
 fn summary_row(summary: SummaryRow<'_>) -> TableRow<'_> {
     let row = TableRow { rank: "–".to_owned(), load: summary.load, ..TableRow::default() };
     let names = |names: Vec<(String, usize)>, named: usize, end: &'static str| {
@@ -303,7 +299,6 @@ fn ranks(cases: &[Case]) -> String {
     }
 }
 
-/// Whether the page counts a client as part of the control plane.
 pub(super) fn is_control_plane(client: &Client) -> bool {
     let of_manager = || client.user_agents.iter().any(|agent| agent.product == "kube-controller-manager");
     client.kind == "control-plane" || (client.kind == "service-account" && of_manager())

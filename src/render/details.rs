@@ -37,7 +37,6 @@ pub(crate) enum Details {
     Of(Vec<DetailTarget>, String),
 }
 
-/// One item of the value.
 #[derive(Debug, Clone)]
 pub(crate) enum DetailTarget {
     /// Cases from the first number through the last.
@@ -93,7 +92,6 @@ fn numbers(text: &str) -> Option<Result<DetailTarget, String>> {
     }))
 }
 
-/// The parts of a report to show.
 #[derive(Debug)]
 pub struct ChosenDetails<'r> {
     /// Whether to show what the page omits.
@@ -224,7 +222,6 @@ fn is_named(client: &Client, is_wanted: &dyn Fn(&str) -> bool) -> bool {
         || products.into_iter().any(is_wanted)
 }
 
-/// Renders a block for each selected case and client.
 pub(super) fn render(report: &Report, chosen: &ChosenDetails<'_>, width: usize) -> String {
     let mut page = String::new();
     let over_time = OverTime::new(report);
@@ -376,7 +373,6 @@ fn fix(finding: &Finding, width: usize) -> String {
     page
 }
 
-/// A rule text after its title.
 fn titled_prose(title: &str, text: &str, width: usize) -> String {
     let text = prose::plain(text);
     let lines = text.lines().filter(|line| !line.is_empty()).enumerate();
@@ -392,7 +388,6 @@ fn members(case: &Case) -> String {
     }
 }
 
-/// How many members of a case are not named.
 fn members_more(case: &Case) -> u64 {
     case.members.count.saturating_sub(case.members.worst.len() as u64)
 }

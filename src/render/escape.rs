@@ -30,7 +30,6 @@ pub(super) fn is_unsafe(c: char) -> bool {
 }
 
 /// Masks secrets and writes unsafe characters as escapes such as `\u{9b}`.
-#[must_use]
 pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
     match secrets::masked(text) {
         Cow::Borrowed(text) => visible(text),
@@ -59,7 +58,6 @@ fn visible(text: &str) -> Cow<'_, str> {
 /// the text.
 ///
 /// Source: actions/runner `ActionCommand.cs`, microsoft/azure-pipelines-agent `Command.cs`.
-#[must_use]
 pub(crate) fn without_commands(text: &str) -> Cow<'_, str> {
     if !text.contains("::") && !text.contains("##") {
         return Cow::Borrowed(text);
@@ -82,7 +80,6 @@ pub(crate) fn without_commands(text: &str) -> Cow<'_, str> {
 
 /// Escapes `##[` and `##vso[` as [`without_commands`] does, but keeps `::`. Workflow commands of GitHub need this,
 /// because they begin with `::` on purpose.
-#[must_use]
 pub(super) fn without_marks(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     push_without_marks(&mut out, text, "\\u{23}");
@@ -269,10 +266,6 @@ fn push_visible<W: ?Sized + Write>(out: &mut W, text: &str) -> io::Result<()> {
 }
 
 /// Escapes JSON that was written without [`Safe`]. Only the strings in it can contain unsafe characters.
-///
-/// # Panics
-/// Never: writing to memory cannot fail, and JSON is UTF-8.
-#[must_use]
 pub(crate) fn safe_json(json: &str) -> String {
     let mut marked = String::with_capacity(json.len());
     push_without_marks(&mut marked, json, "\\u0023");
@@ -281,15 +274,26 @@ pub(crate) fn safe_json(json: &str) -> String {
     String::from_utf8(out).expect("JSON is UTF-8")
 }
 
+/// Percent-encodes all bytes except ASCII letters, digits and `literal`.
+pub(crate) fn percent_encoded(text: &str, literal: &[u8]) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || literal.contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            // Writing to a String can't fail.
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
+}
+
 /// Writes a value as JSON on one line.
 pub(crate) fn json(out: impl Write, value: &impl Serialize) -> serde_json::Result<()> {
     value.serialize(&mut Serializer::with_formatter(out, Safe::new(CompactFormatter)))
 }
 
 /// Formats a value as indented JSON.
-///
-/// # Panics
-/// Never: all map keys are strings.
 pub(super) fn pretty_json(value: &impl Serialize) -> String {
     let mut out = Vec::new();
     let written =

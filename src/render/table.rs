@@ -96,7 +96,6 @@ pub(super) fn wrapped(first: &str, indent: &str, text: &str, width: usize) -> St
     out
 }
 
-/// A text after its title.
 pub(super) fn titled(title: &str, text: &str, width: usize) -> String {
     let text = wrapped(INDENT, INDENT, text, width);
     format!("  {DIM}{title:<14}{DIM:#}{}", &text[INDENT.len()..])

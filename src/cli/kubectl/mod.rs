@@ -5,10 +5,9 @@
 
 use anyhow::{Context, bail};
 
-use super::percent::{encoded, percent_encoded};
 use crate::apiserver::resources::is_cluster_scoped;
 use crate::k8s::built_in::BuiltIn;
-use crate::render::plain::escaped;
+use crate::render::escape::{escaped, percent_encoded};
 
 /// An HTTP method, and the path and query of a URL.
 type MethodAndTarget = (String, String);
@@ -21,56 +20,16 @@ pub(super) struct SentRequests {
 }
 
 /// Options with a value that do not change the requests. The options in [`WITH_VALUE`] change them.
-const IGNORED_WITH_VALUE: [&str; 25] = [
-    "output",
-    "template",
-    "label-columns",
-    "context",
-    "cluster",
-    "user",
-    "kubeconfig",
-    "as",
-    "as-group",
-    "as-uid",
-    "server",
-    "token",
-    "request-timeout",
-    "certificate-authority",
-    "client-certificate",
-    "client-key",
-    "tls-server-name",
-    "cache-dir",
-    "profile",
-    "profile-output",
-    "v",
-    "vmodule",
-    "grace-period",
-    "timeout",
-    "kuberc",
-];
-const WITH_VALUE: [&str; 7] =
-    ["namespace", "selector", "field-selector", "chunk-size", "raw", "sort-by", "subresource"];
+const IGNORED_WITH_VALUE: &str = "\
+    output template label-columns context cluster user kubeconfig as as-group as-uid server token \
+    request-timeout certificate-authority client-certificate client-key tls-server-name cache-dir profile \
+    profile-output v vmodule grace-period timeout kuberc";
+const WITH_VALUE: &str = "namespace selector field-selector chunk-size raw sort-by subresource";
 /// Options without a value that do not change the requests.
-const FLAGS: [&str; 18] = [
-    "no-headers",
-    "show-labels",
-    "show-kind",
-    "show-managed-fields",
-    "ignore-not-found",
-    "server-print",
-    "output-watch-events",
-    "recursive",
-    "insecure-skip-tls-verify",
-    "match-server-version",
-    "now",
-    "force",
-    "interactive",
-    "allow-missing-template-keys",
-    "warnings-as-errors",
-    "disable-compression",
-    "cascade",
-    "use-openapi-print-columns",
-];
+const FLAGS: &str = "\
+    no-headers show-labels show-kind show-managed-fields ignore-not-found server-print output-watch-events \
+    recursive insecure-skip-tls-verify match-server-version now force interactive \
+    allow-missing-template-keys warnings-as-errors disable-compression cascade use-openapi-print-columns";
 /// Short options with their long forms.
 const SHORT: [(char, &str); 10] = [
     ('n', "namespace"),
@@ -85,20 +44,16 @@ const SHORT: [(char, &str); 10] = [
     ('i', "interactive"),
 ];
 /// The resources that `kubectl get all` lists.
-const ALL: [&str; 10] = [
-    "pods",
-    "replicationcontrollers",
-    "services",
-    "daemonsets",
-    "deployments",
-    "replicasets",
-    "statefulsets",
-    "horizontalpodautoscalers",
-    "cronjobs",
-    "jobs",
-];
+const ALL: &str = "\
+    pods replicationcontrollers services daemonsets deployments replicasets statefulsets \
+    horizontalpodautoscalers cronjobs jobs";
 /// An example resourceVersion for a WATCH after a LIST. The command does not show the real one.
 const LISTED_REVISION: &str = "123456";
+
+/// Whether a list of words, separated by spaces, has this word.
+fn is_in(words: &str, word: &str) -> bool {
+    words.split(' ').any(|one| one == word)
+}
 
 /// An example request for the error message about a command that [`sent`] does not read, such as `kubectl logs`.
 /// `None` if the command sends no request or is unknown.
@@ -202,7 +157,7 @@ impl KubectlCommand {
                 return Err(unknown_option(&format!("-{letter}")));
             };
             let rest = &letters[at + letter.len_utf8()..];
-            if IGNORED_WITH_VALUE.contains(long) || WITH_VALUE.contains(long) {
+            if is_in(IGNORED_WITH_VALUE, long) || is_in(WITH_VALUE, long) {
                 let attached = (!rest.is_empty()).then(|| rest.strip_prefix('=').unwrap_or(rest));
                 return self.option(long, attached, words);
             }
@@ -224,11 +179,11 @@ impl KubectlCommand {
             let value = attached.or_else(|| words.next());
             value.map(str::to_owned).with_context(|| format!("kubectl --{name} needs a value"))
         };
-        if IGNORED_WITH_VALUE.contains(&name) {
+        if is_in(IGNORED_WITH_VALUE, name) {
             value()?;
             return Ok(());
         }
-        if let Some(option) = WITH_VALUE.iter().find(|option| **option == name) {
+        if let Some(option) = WITH_VALUE.split(' ').find(|option| *option == name) {
             self.values.push((option, value()?));
             return Ok(());
         }
@@ -239,7 +194,7 @@ impl KubectlCommand {
             "watch" | "watch-only" => self.watch = is_on,
             "show-events" => self.no_events = !is_on,
             "wait" => self.no_wait = !is_on,
-            _ if FLAGS.contains(&name) => {}
+            _ if is_in(FLAGS, name) => {}
             _ => return Err(unknown_option(&format!("--{name}"))),
         }
         Ok(())
@@ -273,8 +228,7 @@ impl KubectlCommand {
         }
         let mut objects = Vec::new();
         for word in first.split(',') {
-            let words: &[&str] = if word == "all" { &ALL } else { &[word] };
-            for word in words {
+            for word in if word == "all" { ALL } else { word }.split(' ') {
                 objects.push((built_in(word)?, names.to_vec()));
             }
         }
@@ -443,6 +397,12 @@ impl SentRequests {
 /// The path of a resource's collection.
 fn collection(resource: BuiltIn, namespace: Option<&str>) -> anyhow::Result<String> {
     Ok(resource.path(namespace.map(segment).transpose()?.as_deref()))
+}
+
+/// `name=value` with the value percent-encoded.
+pub(super) fn encoded(pair: &str) -> String {
+    let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+    format!("{name}={}", percent_encoded(value, b"-._~%"))
 }
 
 /// Returns a name as a percent-encoded segment of a URL path.
