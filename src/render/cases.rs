@@ -8,7 +8,6 @@ use super::display::{cut, cut_middle, left_aligned, right_aligned, width as colu
 use super::load::share;
 use super::names::shortened;
 use super::plain::{count, counted, escaped, rounded, short_count, tenths};
-use super::prose;
 use super::style::{self, BOLD, DIM, FIX};
 use super::table::{NARROW, limited};
 use crate::report::Report;
@@ -180,24 +179,19 @@ fn rows(report: &Report, top: usize) -> Vec<TableRow<'_>> {
 }
 
 fn case_row<'r>(report: &Report, case: &'r Case) -> TableRow<'r> {
-    let row = TableRow {
+    let has_requests = case.members.count > 0;
+    TableRow {
         rank: case.rank.to_string(),
         severity: case.severity,
         client: name(case),
         what: escaped(report.action(case)).into_owned(),
-        fix: prose::plain(&case.fix).replace('\n', " "),
+        fix: super::case::fix(case),
         rules: &case.rules,
         resource: case.resource.as_deref(),
-        ..TableRow::default()
-    };
-    if case.members.count == 0 {
-        return row;
-    }
-    TableRow {
-        requests: Some(case.requests),
-        peak: Some(rounded(case.peak_per_minute)),
-        load: Some(case.load),
-        ..row
+        requests: has_requests.then_some(case.requests),
+        peak: has_requests.then(|| rounded(case.peak_per_minute)),
+        load: has_requests.then_some(case.load),
+        many: None,
     }
 }
 

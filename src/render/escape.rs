@@ -116,50 +116,18 @@ fn push_without_marks(out: &mut String, text: &str, sign: &str) {
     out.push_str(rest);
 }
 
-/// Implements the methods with which a JSON formatter writes strings. They pass each string to the [`SafeString`] in
-/// the field `$field`.
-macro_rules! safe_strings {
-    ($field:ident) => {
-        fn begin_string<W: ?Sized + std::io::Write>(&mut self, _: &mut W) -> std::io::Result<()> {
-            self.$field.begin();
-            Ok(())
-        }
-
-        fn write_string_fragment<W: ?Sized + std::io::Write>(
-            &mut self,
-            _: &mut W,
-            text: &str,
-        ) -> std::io::Result<()> {
-            self.$field.push(text);
-            Ok(())
-        }
-
-        fn write_char_escape<W: ?Sized + std::io::Write>(
-            &mut self,
-            _: &mut W,
-            escape: serde_json::ser::CharEscape,
-        ) -> std::io::Result<()> {
-            self.$field.push_escape(&escape);
-            Ok(())
-        }
-
-        fn end_string<W: ?Sized + std::io::Write>(&mut self, out: &mut W) -> std::io::Result<()> {
-            self.$field.end(out)
-        }
-    };
-}
-pub(super) use safe_strings;
-
 /// A JSON formatter that escapes unsafe characters, masks secrets and breaks workflow commands. The escapes are JSON
 /// escapes, so a JSON parser returns the original values, except for secrets.
 pub(super) struct Safe<F> {
     form: F,
-    string: SafeString,
+    /// The current string. It is complete before it is written, because JSON may escape a character inside a secret.
+    text: String,
+    has_escapes: bool,
 }
 
 impl<F> Safe<F> {
     pub(super) fn new(form: F) -> Self {
-        Self { form, string: SafeString::default() }
+        Self { form, text: String::new(), has_escapes: false }
     }
 }
 
@@ -185,27 +153,19 @@ impl<F: Formatter> Formatter for Safe<F> {
         begin_object_value()
         end_object_value()
     }
-    safe_strings!(string);
-}
 
-/// A JSON string while it is written. It buffers the whole text, because JSON may escape a character inside a secret.
-#[derive(Default)]
-pub(super) struct SafeString {
-    text: String,
-    has_escapes: bool,
-}
-
-impl SafeString {
-    pub(super) fn begin(&mut self) {
+    fn begin_string<W: ?Sized + Write>(&mut self, _: &mut W) -> io::Result<()> {
         self.text.clear();
         self.has_escapes = false;
+        Ok(())
     }
 
-    pub(super) fn push(&mut self, text: &str) {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, _: &mut W, text: &str) -> io::Result<()> {
         self.text.push_str(text);
+        Ok(())
     }
 
-    pub(super) fn push_escape(&mut self, escape: &CharEscape) {
+    fn write_char_escape<W: ?Sized + Write>(&mut self, _: &mut W, escape: CharEscape) -> io::Result<()> {
         self.has_escapes = true;
         self.text.push(match escape {
             CharEscape::Quote => '"',
@@ -216,11 +176,12 @@ impl SafeString {
             CharEscape::LineFeed => '\n',
             CharEscape::CarriageReturn => '\r',
             CharEscape::Tab => '\t',
-            CharEscape::AsciiControl(byte) => char::from(*byte),
+            CharEscape::AsciiControl(byte) => char::from(byte),
         });
+        Ok(())
     }
 
-    pub(super) fn end<W: ?Sized + Write>(&self, out: &mut W) -> io::Result<()> {
+    fn end_string<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
         out.write_all(b"\"")?;
         // Fast path: most texts contain only letters and hyphens.
         let is_plain = !self.has_escapes

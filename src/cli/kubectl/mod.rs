@@ -83,9 +83,6 @@ fn example(verb: &str) -> Option<&'static str> {
 }
 
 /// Reads the arguments of a `kubectl` command.
-///
-/// # Errors
-/// If kubetoll does not know the command, an option or a resource.
 pub(super) fn sent(words: &[String]) -> anyhow::Result<SentRequests> {
     let command = KubectlCommand::read(words)?;
     if let Some(target) = command.value("raw") {
@@ -354,33 +351,30 @@ impl KubectlCommand {
     }
 
     fn notes(&self, objects: &[(BuiltIn, Vec<String>)], sent: &mut SentRequests) {
+        let mut note = |text: &str| sent.notes.push(text.to_owned());
         let lacks_namespace = self.value("namespace").is_none() && !self.all_namespaces;
         if lacks_namespace && objects.iter().any(|(resource, _)| self.namespace(*resource).is_some()) {
-            let note = "without -n kubectl takes the namespace of its context; this is the namespace default";
-            sent.notes.push(note.to_owned());
+            note("without -n kubectl takes the namespace of its context; this is the namespace default");
         }
         let is_collection = objects.iter().any(|(_, names)| names.is_empty());
         if self.watch && is_collection {
-            let note =
-                format!("resourceVersion={LISTED_REVISION} is an example; kubectl sends the LIST's own");
-            sent.notes.push(note);
+            note(&format!("resourceVersion={LISTED_REVISION} is an example; kubectl sends the LIST's own"));
         }
         if self.verb == "delete" {
             if is_collection {
-                sent.notes.push("kubectl sends one DELETE for each object of the LIST".to_owned());
+                note("kubectl sends one DELETE for each object of the LIST");
             }
             if !self.no_wait {
-                sent.notes
-                    .push("kubectl then waits for the end of each object; --wait=false does not".to_owned());
+                note("kubectl then waits for the end of each object; --wait=false does not");
             }
         }
         if self.verb == "describe" {
             if is_collection {
-                sent.notes
-                    .push("kubectl sends the requests with NAME for each object of the LIST".to_owned());
+                note("kubectl sends the requests with NAME for each object of the LIST");
             }
-            let note = "describe also reads what belongs to some kinds of objects, such as a Deployment's ReplicaSets";
-            sent.notes.push(note.to_owned());
+            note(
+                "describe also reads what belongs to some kinds of objects, such as a Deployment's ReplicaSets",
+            );
         }
     }
 }
@@ -406,9 +400,7 @@ pub(super) fn encoded(pair: &str) -> String {
 }
 
 /// Returns a name as a percent-encoded segment of a URL path.
-///
-/// # Errors
-/// For a name that kubectl refuses to send. Source: `IsValidPathSegmentName` of k8s.io/apimachinery.
+/// Returns an error for a name that kubectl refuses to send. Source: `IsValidPathSegmentName` of k8s.io/apimachinery.
 fn segment(name: &str) -> anyhow::Result<String> {
     if matches!(name, "" | "." | "..") || name.contains(['/', '%']) {
         bail!("'{}' is not a name that kubectl sends; a name has no / and no %", escaped(name));
