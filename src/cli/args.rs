@@ -256,7 +256,6 @@ pub(super) enum ProductsCommand {
     },
 }
 
-/// The output formats of `products list`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum ProductsFormat {
     Text,
@@ -264,7 +263,6 @@ pub(super) enum ProductsFormat {
     Markdown,
 }
 
-/// The output formats of `rules list`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum RulesFormat {
     Text,

@@ -6,10 +6,9 @@ use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use anyhow::bail;
 
 use super::args::ClassifyArgs;
-use super::exit_status::SUCCESS;
-use super::output::TextOutput;
-use super::percent::encoded;
-use super::{kubectl, server};
+use super::kubectl::{self, encoded};
+use super::output::{SUCCESS, TextOutput, width};
+use super::server;
 use crate::render;
 use crate::render::escape::safe_json;
 use crate::requests::contract::{self, Readable};
@@ -52,7 +51,7 @@ pub(super) fn run(args: &ClassifyArgs) -> anyhow::Result<u8> {
         })?;
         return Ok(SUCCESS);
     }
-    let width = super::output::width();
+    let width = width();
     let mut page = String::new();
     let sent = typed(joined(&args.request)?.trim())?;
     for (method, uri) in &sent.requests {

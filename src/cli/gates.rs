@@ -3,15 +3,13 @@
 use std::fmt::Write;
 
 use super::args::FailOn;
-use super::exit_status::{GATE_FAILED, SUCCESS};
-use super::say::say;
+use super::output::{GATE_FAILED, SUCCESS, say};
 use crate::render::plain::{counted, escaped};
 use crate::report::Report;
 use crate::requests::filter::Filter;
 use crate::rules::rule::word_selects;
 use crate::rules::{GateRequests, Severity, Worst};
 
-/// The requests that the filters leave.
 #[derive(Debug)]
 pub(super) struct RemainingRequests {
     pub(super) requests: u64,
@@ -47,7 +45,6 @@ pub(super) fn enough_requests(remaining: &RemainingRequests, required: Option<u6
     unmatched.is_empty() && requests >= required
 }
 
-/// Checks the gates, and prints why one fails.
 pub(super) fn fail_on(report: &Report, wanted: &[FailOn]) -> u8 {
     let messages: Vec<String> = wanted.iter().filter_map(|what| failure(report, what)).collect();
     for message in &messages {

@@ -41,7 +41,6 @@ fn all_cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// The settings for reading the logs.
 pub(super) fn settings(args: &ReadArgs, threads: usize) -> anyhow::Result<Settings> {
     Ok(Settings {
         threads,
@@ -114,7 +113,6 @@ fn etcd_version(server: &mut Server, mut stated: Vec<(EtcdVersion, String)>) -> 
     EtcdVersionSource { from, stated, notes }
 }
 
-/// Reads the logs of a run.
 pub(super) struct LogReader<'a> {
     pub(super) args: &'a ReadArgs,
     pub(super) settings: Settings,

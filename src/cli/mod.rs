@@ -1,11 +1,9 @@
 //! The command line: arguments, progress and exit status.
 
 mod args;
-mod audit_policy;
 mod by;
 mod classify;
 mod etcd_log;
-mod exit_status;
 mod extract;
 mod format;
 mod gates;
@@ -20,11 +18,9 @@ mod output;
 mod output_path;
 mod outputs;
 mod paths;
-mod percent;
 mod products;
 mod progress;
 mod rules;
-mod say;
 mod scan;
 mod server;
 mod upgrade;
@@ -36,11 +32,13 @@ use clap::{CommandFactory, Parser};
 
 pub(crate) use args::Cli;
 use args::Command;
-use exit_status::ERROR;
-use say::say;
+use output::{ERROR, SUCCESS, TextOutput, say};
 
 use crate::files::partial;
 use crate::render::plain::escaped;
+
+/// The audit policy that kubetoll needs from kube-apiserver, with a comment on each line.
+const AUDIT_POLICY: &str = include_str!("audit-policy.yaml");
 
 #[must_use]
 pub fn main() -> ExitCode {
@@ -65,7 +63,10 @@ pub fn main() -> ExitCode {
         Command::Classify(args) => classify::run(&args),
         Command::Rules(command) => rules::run(&command),
         Command::Products(command) => products::run(&command),
-        Command::AuditPolicy(args) => audit_policy::run(&args),
+        Command::AuditPolicy(args) => {
+            let output = TextOutput::prepare(args.output.as_deref());
+            output.and_then(|output| output.write_raw(AUDIT_POLICY)).map(|()| SUCCESS)
+        }
     };
     ExitCode::from(done.unwrap_or_else(|error| {
         // Use `say`, because it escapes the message, which may quote hostile file content.

@@ -1,12 +1,23 @@
-//! Output that is written whole or not at all.
+//! Output that is written whole or not at all, messages on standard error, and the exit status of all commands.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use crate::render::escape::without_commands;
+use crate::render::escape::{escaped, without_commands};
 use crate::render::file::{ClosableWriter, Draft};
+
+pub(super) const SUCCESS: u8 = 0;
+/// A `--fail-on` condition is met.
+pub(super) const GATE_FAILED: u8 = 1;
+pub(super) const ERROR: u8 = 2;
+
+/// Writes lines to standard error. Ignores write errors, because the exit status also shows the result.
+pub(super) fn say(message: &str) {
+    let lines: Vec<_> = message.lines().map(escaped).collect();
+    let _ = writeln!(anstream::stderr().lock(), "{}", without_commands(&lines.join("\n")));
+}
 
 /// An output for text: standard output, or a file that appears only when it is complete.
 pub(super) enum TextOutput {
@@ -45,7 +56,6 @@ impl TextOutput {
         Ok(())
     }
 
-    /// Writes a text as it is.
     pub(super) fn write_raw(self, text: &str) -> anyhow::Result<()> {
         self.write_with(|out| out.write_all(text.as_bytes()))
     }
@@ -69,7 +79,6 @@ impl TextOutput {
     }
 }
 
-/// Whether a path means standard output.
 pub(super) fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == "-"
 }

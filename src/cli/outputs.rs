@@ -7,52 +7,72 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use tempfile::Builder;
 
+use super::args::JudgeArgs;
 use crate::files::partial::Partial;
 use crate::input::Sources;
+use crate::rules::policy::FILE_NAME;
 
 /// The maximum number of links to follow, as in Linux.
 const MAX_LINKS: usize = 40;
 
-/// The inputs of a run: each a path, and its name in messages.
-#[derive(Debug, Default)]
-pub(super) struct Inputs(Vec<(PathBuf, &'static str)>);
+/// The inputs of a run.
+#[derive(Debug)]
+pub(super) struct Inputs {
+    /// Each path with its name in messages.
+    paths: Vec<(PathBuf, &'static str)>,
+    /// Whether the run reads standard input, which a shell may redirect to a file.
+    reads_stdin: bool,
+}
 
 impl Inputs {
+    pub(super) fn new(args: &JudgeArgs, logs: &Sources, etcd_logs: &Sources) -> Self {
+        let mut inputs = Self::from_logs(logs, args.rules.config.as_deref());
+        inputs.reads_stdin |= etcd_logs.list.iter().any(|source| source.path.is_none());
+        inputs.add_sources(etcd_logs, "a log of etcd");
+        args.inventory.iter().for_each(|path| inputs.add(path, "the inventory"));
+        args.rules.rules.iter().for_each(|directory| inputs.add_rules(directory));
+        inputs
+    }
+
+    /// The audit logs and the policy file.
+    pub(super) fn from_logs(logs: &Sources, config: Option<&Path>) -> Self {
+        let reads_stdin = logs.list.iter().any(|source| source.path.is_none());
+        let mut inputs = Self { paths: Vec::new(), reads_stdin };
+        inputs.add_sources(logs, "an audit log");
+        inputs.add(config.unwrap_or(Path::new(FILE_NAME)), "the policy file");
+        inputs
+    }
+
     pub(super) fn add(&mut self, path: impl Into<PathBuf>, what: &'static str) {
-        self.0.push((path.into(), what));
+        self.paths.push((path.into(), what));
     }
 
     /// Adds each file of a log, including duplicates that kubetoll does not read.
-    pub(super) fn add_sources(&mut self, sources: &Sources, what: &'static str) {
+    fn add_sources(&mut self, sources: &Sources, what: &'static str) {
         let read = sources.list.iter().filter_map(|source| source.path.as_ref());
         let copies = sources.duplicates.iter().map(|copy| &copy.path);
-        self.0.extend(read.chain(copies).map(|path| (path.clone(), what)));
+        self.paths.extend(read.chain(copies).map(|path| (path.clone(), what)));
     }
 
-    /// Adds the files in a directory of rules.
-    pub(super) fn add_rules(&mut self, directory: &Path) {
+    fn add_rules(&mut self, directory: &Path) {
         let files = walkdir::WalkDir::new(directory).follow_links(true).into_iter().flatten();
-        self.0.extend(
+        self.paths.extend(
             files.filter(|entry| entry.file_type().is_file()).map(|entry| (entry.into_path(), "a rule file")),
         );
     }
 }
 
-/// Returns an error if two outputs are the same file, or if an output is an input. `reads_stdin` and `writes_stdout`
-/// say whether the run uses the standard streams, which a shell may redirect to files.
-pub(super) fn check(
-    outputs: &[PathBuf],
-    inputs: &Inputs,
-    reads_stdin: bool,
-    writes_stdout: bool,
-) -> anyhow::Result<()> {
+/// Returns an error if two outputs are the same file, or if an output is an input. `writes_stdout` says whether the run
+/// writes standard output, which a shell may redirect to a file.
+pub(super) fn check(outputs: &[PathBuf], inputs: &Inputs, writes_stdout: bool) -> anyhow::Result<()> {
     let mut read: Vec<(File, &str, String)> = inputs
-        .0
+        .paths
         .iter()
         .filter_map(|(path, what)| Some((File::new(path).ok()?, *what, path.display().to_string())))
         .collect();
     read.extend(
-        stream(reads_stdin, &io::stdin()).map(|file| (file, "standard input", "standard input".to_owned())),
+        stream(inputs.reads_stdin, &io::stdin())
+            .map(|file| (file, "standard input", "standard input".to_owned())),
     );
     let stdout = stream(writes_stdout, &io::stdout());
     let mut named: Vec<(File, String)> = Vec::new();

@@ -3,8 +3,7 @@
 use anyhow::anyhow;
 
 use super::args::{ProductsCommand, ProductsFormat};
-use super::exit_status::SUCCESS;
-use super::output::{TextOutput, width};
+use super::output::{SUCCESS, TextOutput, width};
 use crate::files::error::expected;
 use crate::products;
 use crate::render::escape::without_commands;

@@ -5,10 +5,8 @@ use std::path::Path;
 use anyhow::{anyhow, bail};
 
 use super::args::{CheckArgs, ExplainArgs, ListArgs, RuleArgs, RulesCommand, RulesFormat, SchemaArgs};
-use super::exit_status::{ERROR, SUCCESS};
 use super::judging;
-use super::output::{TextOutput, width};
-use super::say::say;
+use super::output::{ERROR, SUCCESS, TextOutput, say, width};
 use crate::render::escape::{escaped, without_commands};
 use crate::render::plain::counted;
 use crate::render::rules;

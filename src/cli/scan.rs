@@ -6,13 +6,11 @@ use anyhow::{anyhow, bail};
 
 use super::args::{FailOn, ScanArgs};
 use super::by::RankedCount;
-use super::exit_status::{ERROR, SUCCESS};
 use super::format::Format;
 use super::gates::RemainingRequests;
 use super::log_reader::{self, LogReader};
-use super::output::{TextOutput, append, is_stdout, width};
+use super::output::{ERROR, SUCCESS, TextOutput, append, is_stdout, say, width};
 use super::outputs::{self, Inputs};
-use super::say::say;
 use super::{etcd_log, gates, inventory, judging, server};
 use crate::decode::Foreign;
 use crate::input::Sources;
@@ -24,7 +22,6 @@ use crate::render::formats::{FormatWriter, OutputFormat};
 use crate::render::text::View;
 use crate::report::{self, Context, Detail, Report};
 use crate::requests::filter::Filter;
-use crate::rules::policy::FILE_NAME;
 
 pub(super) fn run(mut args: ScanArgs) -> anyhow::Result<u8> {
     name_output(&mut args)?;
@@ -66,7 +63,7 @@ fn scan(args: &ScanArgs, threads: usize) -> anyhow::Result<u8> {
     check_paths(args)?;
     let sources = log_reader::sources(&judge.read)?;
     let etcd_sources = etcd_log::sources(judge, settings.dedup)?;
-    check_outputs(args, &pages, [&sources, &etcd_sources])?;
+    check_outputs(args, &pages, &sources, &etcd_sources)?;
     let etcd = etcd_log::read(judge, &etcd_sources, &settings)?;
     let given_version = server_args.kube_version.is_some().then_some(server.version);
     let mut reader = LogReader { args: &judge.read, settings, sources, server };
@@ -174,7 +171,12 @@ fn outcome(report: &Report, args: &ScanArgs, filter: &Filter, wanted: &[FailOn],
 }
 
 /// Checks before the work that all outputs can be written and that none overwrites an input.
-fn check_outputs(args: &ScanArgs, pages: &[Format], logs: [&Sources; 2]) -> anyhow::Result<()> {
+fn check_outputs(
+    args: &ScanArgs,
+    pages: &[Format],
+    sources: &Sources,
+    etcd_sources: &Sources,
+) -> anyhow::Result<()> {
     let formats = if args.by.is_some() { &[][..] } else { &args.format };
     let tables = formats.iter().filter_map(Format::table_path);
     let paths =
@@ -187,14 +189,7 @@ fn check_outputs(args: &ScanArgs, pages: &[Format], logs: [&Sources; 2]) -> anyh
     let count = pages.len() + formats.iter().filter(|format| format.format.is_table()).count();
     let writes_stdout = named.len() < count;
     named.extend(summary.clone());
-    let mut inputs = Inputs::default();
-    inputs.add_sources(logs[0], "an audit log");
-    inputs.add_sources(logs[1], "a log of etcd");
-    args.judge.inventory.iter().for_each(|path| inputs.add(path, "the inventory"));
-    inputs.add(args.judge.rules.config.as_deref().unwrap_or(Path::new(FILE_NAME)), "the policy file");
-    args.judge.rules.rules.iter().for_each(|directory| inputs.add_rules(directory));
-    let reads_stdin = logs.iter().any(|logs| logs.list.iter().any(|source| source.path.is_none()));
-    outputs::check(&named, &inputs, reads_stdin, writes_stdout)?;
+    outputs::check(&named, &Inputs::new(&args.judge, sources, etcd_sources), writes_stdout)?;
     summary.map_or(Ok(()), |path| append(&path, ""))
 }
 

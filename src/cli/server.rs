@@ -3,7 +3,7 @@
 use anyhow::{Context, bail};
 
 use super::args::ServerArgs;
-use super::say::say;
+use super::output::say;
 use crate::apiserver::features::{GateState, can_be_emulated, known_names};
 use crate::apiserver::{FeatureGates, Server};
 use crate::k8s::KubeVersion;

@@ -3,12 +3,10 @@
 use anyhow::{Context as _, bail};
 
 use super::args::{RuleArgs, ServerArgs, UpgradeArgs, UpgradeFormat};
-use super::exit_status::{ERROR, SUCCESS};
 use super::format;
 use super::log_reader::{self, LogReader};
-use super::output::{TextOutput, is_stdout, width};
+use super::output::{ERROR, SUCCESS, TextOutput, is_stdout, say, width};
 use super::outputs::{self, Inputs};
-use super::say::say;
 use super::{judging, server};
 use crate::apiserver::Server;
 use crate::input::Source;
@@ -19,7 +17,6 @@ use crate::pipeline::Settings;
 use crate::render;
 use crate::render::plain::counted;
 use crate::requests::contract::supported;
-use crate::rules::policy::FILE_NAME;
 use crate::upgrade::{Comparison, ServerState, UpgradeReport, compare};
 use crate::version::{Inferred, VersionSource};
 
@@ -48,12 +45,9 @@ fn upgrade(args: &UpgradeArgs, threads: usize) -> anyhow::Result<u8> {
     let others = others(args, &server_args)?;
     let settings = Settings { patterns: false, ..log_reader::settings(&args.read, threads)? };
     let sources = log_reader::sources(&args.read)?;
-    let mut inputs = Inputs::default();
-    inputs.add_sources(&sources, "an audit log");
-    inputs.add(args.config.as_deref().unwrap_or(std::path::Path::new(FILE_NAME)), "the policy file");
     let named: Vec<_> = args.output.iter().filter(|path| !is_stdout(path)).cloned().collect();
-    let reads_stdin = sources.list.iter().any(|source| source.path.is_none());
-    outputs::check(&named, &inputs, reads_stdin, named.is_empty())?;
+    let inputs = Inputs::from_logs(&sources, args.config.as_deref());
+    outputs::check(&named, &inputs, named.is_empty())?;
     let given = server_args.kube_version.is_some().then_some(from.version);
     let mut reader = LogReader { args: &args.read, settings, sources, server: from };
     let (ledger, detected) = reader.read(given, Vec::new())?;

@@ -91,7 +91,7 @@ impl ShapeSummary {
 
 impl Merge for ProductRow {
     fn merge(&mut self, other: Self) {
-        self.row.merge(other.row);
+        self.row.merge(*other.row);
         self.agreement.merge(other.agreement);
         if let Some(pattern) = other.pattern {
             self.pattern.get_or_insert_default().merge_from(&pattern);

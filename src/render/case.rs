@@ -69,6 +69,12 @@ pub(super) fn size(case: &Case) -> Option<String> {
     })
 }
 
+/// Returns the rank, the severity, the size and the rules: `Case 1, error: 480 requests, …; rules KT101`.
+pub(super) fn summary(case: &Case) -> String {
+    let size = size(case).map(|size| format!("{size}; ")).unwrap_or_default();
+    format!("Case {}, {}: {size}rules {}", case.rank, case.severity, rules(case))
+}
+
 /// Returns the location of the client's source code, from the policy file.
 pub(super) fn source(case: &Case) -> Option<String> {
     case.source.as_ref().map(|source| format!("{}:{}", source.path, source.line))
@@ -103,7 +109,6 @@ pub(super) fn members(case: &Case) -> Option<String> {
     (case.members.count > 1).then(|| worst.join(", "))
 }
 
-/// Returns the details of a case, with one item on each line.
 pub(super) fn described(case: &Case, findings: &FindingIndex<'_>) -> String {
     let mut lines = vec![format!("{}. {}: {}", case.rank, case.severity, escaped(&sentence(case)))];
     let mut part = |title: &str, text: &str| {

@@ -8,7 +8,6 @@ use super::display::{cut, cut_middle, left_aligned, right_aligned, width as colu
 use super::load::share;
 use super::names::shortened;
 use super::plain::{count, counted, escaped, rounded, short_count, tenths};
-use super::prose;
 use super::style::{self, BOLD, DIM, FIX};
 use super::table::{NARROW, limited};
 use crate::report::Report;
@@ -41,10 +40,8 @@ const COSTLIEST: usize = 5;
 const NAMED: usize = 3;
 /// The maximum width of the summary line for clients without a finding in Markdown, which has no table width.
 const REST_TEXT: usize = 200;
-/// The end of the summary line for clients without a finding.
 const NO_FINDING: &str = ": no finding";
 const OTHER_REQUESTS: &str = "other requests of clients with a finding";
-/// The page's name for the clients of the control plane.
 pub(super) const CONTROL_PLANE: &str = "control plane";
 /// The largest sum of rounding errors that a summary line corrects, in tenths of a percent. With hundreds of rows,
 /// the sum could be larger. The corrected share would then be wrong.
@@ -113,7 +110,6 @@ struct SummaryNames {
     end: &'static str,
 }
 
-/// The columns with their widths.
 struct Columns {
     gap: usize,
     rank: usize,
@@ -183,24 +179,19 @@ fn rows(report: &Report, top: usize) -> Vec<TableRow<'_>> {
 }
 
 fn case_row<'r>(report: &Report, case: &'r Case) -> TableRow<'r> {
-    let row = TableRow {
+    let has_requests = case.members.count > 0;
+    TableRow {
         rank: case.rank.to_string(),
         severity: case.severity,
         client: name(case),
         what: escaped(report.action(case)).into_owned(),
-        fix: prose::plain(&case.fix).replace('\n', " "),
+        fix: super::case::fix(case),
         rules: &case.rules,
         resource: case.resource.as_deref(),
-        ..TableRow::default()
-    };
-    if case.members.count == 0 {
-        return row;
-    }
-    TableRow {
-        requests: Some(case.requests),
-        peak: Some(rounded(case.peak_per_minute)),
-        load: Some(case.load),
-        ..row
+        requests: has_requests.then_some(case.requests),
+        peak: has_requests.then(|| rounded(case.peak_per_minute)),
+        load: has_requests.then_some(case.load),
+        many: None,
     }
 }
 
@@ -230,7 +221,6 @@ fn work(client: &Client) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// A summary line for many cases or clients.
 fn summary_row(summary: SummaryRow<'_>) -> TableRow<'_> {
     let row = TableRow { rank: "–".to_owned(), load: summary.load, ..TableRow::default() };
     let names = |names: Vec<(String, usize)>, named: usize, end: &'static str| {
@@ -303,7 +293,6 @@ fn ranks(cases: &[Case]) -> String {
     }
 }
 
-/// Whether the page counts a client as part of the control plane.
 pub(super) fn is_control_plane(client: &Client) -> bool {
     let of_manager = || client.user_agents.iter().any(|agent| agent.product == "kube-controller-manager");
     client.kind == "control-plane" || (client.kind == "service-account" && of_manager())

@@ -13,7 +13,6 @@ use crate::report::v1::{Client, Cost, Counts, Latency, Load, Rate};
 const WIDE: usize = 145;
 
 /// Renders the clients with the most load, each in its own row. The other clients share one row.
-#[must_use]
 pub(crate) fn table(report: &Report, top: usize, width: usize) -> String {
     let (wide, narrow) = (width >= WIDE, width < NARROW);
     let (priced, by_objects) = (cost::is_by_inventory(report), cost::is_by_objects(report));
@@ -127,7 +126,6 @@ impl<'a> Figures<'a> {
     }
 }
 
-/// Sums the figures of clients. Used for the clients that the table omits.
 fn sum(clients: &[&Client]) -> Counts {
     let mut sum = Counts::default();
     for client in clients {

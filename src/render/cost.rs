@@ -12,12 +12,10 @@ use crate::report::v1::{Amount, Client, Cost, Finding, Inventory, Work};
 /// sizes. Also the maximum number of lines that suggest the correct name of a resource.
 const NAMED: usize = 6;
 
-/// Whether the inventory decides the order of clients.
 pub(super) fn is_by_inventory(report: &Report) -> bool {
     report.ranking.basis == "inventory"
 }
 
-/// Names the measure that orders the clients.
 pub(super) fn order(report: &Report) -> &'static str {
     match report.ranking.unit {
         "objects" => "objects that the apiserver handled, and writes",
@@ -124,7 +122,6 @@ fn add(a: Option<u64>, b: Option<u64>) -> Option<u64> {
     }
 }
 
-/// Describes the cost of a finding's requests.
 pub(super) fn finding_cost(finding: &Finding) -> Option<Line> {
     let requests = finding.stats.get("requests")?.as_u64()?;
     let sentence = known_cost(finding.cost.as_ref()?, requests)?;
@@ -244,7 +241,6 @@ pub(super) fn inventory(inventory: &Inventory) -> Vec<String> {
     lines
 }
 
-/// Describes the resources that the inventory lacks.
 pub(super) fn lacks(inventory: &Inventory) -> Vec<String> {
     let mut lines = Vec::new();
     for (what, title) in [("objects", "the inventory lacks"), ("bytes", "the inventory lacks the sizes of")] {

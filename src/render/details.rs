@@ -6,11 +6,10 @@ use std::str::FromStr;
 use regex::Regex;
 
 use super::client_name::client_name;
-use super::display::width as columns_of;
 use super::over_time::OverTime;
 use super::plain::{count, counted, escaped};
 use super::style::{self, BOLD, DIM, FIX};
-use super::table::{INDENT, titled, wrapped};
+use super::table::{INDENT, appended, titled, wrapped};
 use super::{case, cases, client_detail, facts, prose};
 use crate::report::Report;
 use crate::report::v1::{Case, Client, Finding};
@@ -37,7 +36,6 @@ pub(crate) enum Details {
     Of(Vec<DetailTarget>, String),
 }
 
-/// One item of the value.
 #[derive(Debug, Clone)]
 pub(crate) enum DetailTarget {
     /// Cases from the first number through the last.
@@ -93,7 +91,6 @@ fn numbers(text: &str) -> Option<Result<DetailTarget, String>> {
     }))
 }
 
-/// The parts of a report to show.
 #[derive(Debug)]
 pub struct ChosenDetails<'r> {
     /// Whether to show what the page omits.
@@ -106,10 +103,7 @@ pub struct ChosenDetails<'r> {
 }
 
 impl Details {
-    /// Selects the cases and clients of a report.
-    ///
-    /// # Errors
-    /// If the report lacks a requested case or client.
+    /// Selects cases and clients of a report. Returns an error if the report lacks one of them.
     pub(crate) fn choose<'r>(&self, report: &'r Report) -> Result<ChosenDetails<'r>, String> {
         let mut chosen =
             ChosenDetails { is_all: matches!(self, Self::All), cases: BTreeMap::new(), clients: Vec::new() };
@@ -224,7 +218,6 @@ fn is_named(client: &Client, is_wanted: &dyn Fn(&str) -> bool) -> bool {
         || products.into_iter().any(is_wanted)
 }
 
-/// Renders a block for each selected case and client.
 pub(super) fn render(report: &Report, chosen: &ChosenDetails<'_>, width: usize) -> String {
     let mut page = String::new();
     let over_time = OverTime::new(report);
@@ -376,7 +369,6 @@ fn fix(finding: &Finding, width: usize) -> String {
     page
 }
 
-/// A rule text after its title.
 fn titled_prose(title: &str, text: &str, width: usize) -> String {
     let text = prose::plain(text);
     let lines = text.lines().filter(|line| !line.is_empty()).enumerate();
@@ -392,7 +384,6 @@ fn members(case: &Case) -> String {
     }
 }
 
-/// How many members of a case are not named.
 fn members_more(case: &Case) -> u64 {
     case.members.count.saturating_sub(case.members.worst.len() as u64)
 }
@@ -450,20 +441,19 @@ fn shell_words(command: &str) -> Vec<String> {
 
 /// A command on lines that end in `\`. A line has at most `room` characters unless a single word is longer.
 fn command_lines(command: &str, room: usize) -> Vec<String> {
-    let words = shell_words(command);
+    // A space and `\` at the end take two columns.
+    let room = room.saturating_sub(2);
     let mut lines: Vec<String> = Vec::new();
-    for word in words {
-        // A space and `\` at the end take two columns.
-        let fits = |line: &&mut String| columns_of(line) + 1 + columns_of(&word) + 2 <= room;
-        if let Some(line) = lines.last_mut().filter(fits) {
-            line.push(' ');
-            line.push_str(&word);
-        } else {
-            if let Some(line) = lines.last_mut() {
+    for word in shell_words(command) {
+        if appended(&mut lines, " ", &word, room) {
+            continue;
+        }
+        match lines.last_mut() {
+            None => lines.push(word),
+            Some(line) => {
                 line.push_str(" \\");
+                lines.push(format!("  {word}"));
             }
-            let indent = if lines.is_empty() { "" } else { "  " };
-            lines.push(format!("{indent}{word}"));
         }
     }
     lines

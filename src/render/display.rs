@@ -8,7 +8,6 @@ use unicode_width::UnicodeWidthChar;
 const CHARS_A_COLUMN: usize = 4;
 
 /// Returns the maximum number of columns that a text can take.
-#[must_use]
 pub(crate) fn width(text: &str) -> usize {
     // On some terminals, a sequence of characters (such as a flag emoji) takes fewer columns than its parts.
     text.chars().map(char_width).sum()
@@ -19,7 +18,6 @@ fn char_width(c: char) -> usize {
 }
 
 /// Returns the number of bytes of a text that fit into `room` columns.
-#[must_use]
 pub(crate) fn fitting(text: &str, room: usize) -> usize {
     let (mut used, mut bytes) = (0, 0);
     for c in text.chars().take(room.saturating_mul(CHARS_A_COLUMN)) {
@@ -49,7 +47,6 @@ fn fitting_end(text: &str, room: usize) -> usize {
 }
 
 /// Cuts a text to `room` columns. A cut text ends with `…`.
-#[must_use]
 pub(crate) fn cut(text: &str, room: usize) -> Cow<'_, str> {
     if fitting(text, room) == text.len() {
         return Cow::Borrowed(text);
@@ -59,7 +56,6 @@ pub(crate) fn cut(text: &str, room: usize) -> Cow<'_, str> {
 
 /// Cuts a text in the middle to `room` columns, with `…` at the cut. The part before the cut gets `tenths` tenths of
 /// the room.
-#[must_use]
 pub(crate) fn cut_middle(text: &str, room: usize, tenths: usize) -> Cow<'_, str> {
     if fitting(text, room) == text.len() {
         return Cow::Borrowed(text);
@@ -71,13 +67,11 @@ pub(crate) fn cut_middle(text: &str, room: usize, tenths: usize) -> Cow<'_, str>
 }
 
 /// Appends spaces to a text until it fills `columns`.
-#[must_use]
 pub(crate) fn left_aligned(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
 }
 
 /// Puts spaces before a text until it fills `columns`.
-#[must_use]
 pub(crate) fn right_aligned(text: &str, columns: usize) -> String {
     format!("{}{text}", " ".repeat(columns.saturating_sub(width(text))))
 }

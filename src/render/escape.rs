@@ -30,7 +30,6 @@ pub(super) fn is_unsafe(c: char) -> bool {
 }
 
 /// Masks secrets and writes unsafe characters as escapes such as `\u{9b}`.
-#[must_use]
 pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
     match secrets::masked(text) {
         Cow::Borrowed(text) => visible(text),
@@ -59,7 +58,6 @@ fn visible(text: &str) -> Cow<'_, str> {
 /// the text.
 ///
 /// Source: actions/runner `ActionCommand.cs`, microsoft/azure-pipelines-agent `Command.cs`.
-#[must_use]
 pub(crate) fn without_commands(text: &str) -> Cow<'_, str> {
     if !text.contains("::") && !text.contains("##") {
         return Cow::Borrowed(text);
@@ -82,7 +80,6 @@ pub(crate) fn without_commands(text: &str) -> Cow<'_, str> {
 
 /// Escapes `##[` and `##vso[` as [`without_commands`] does, but keeps `::`. Workflow commands of GitHub need this,
 /// because they begin with `::` on purpose.
-#[must_use]
 pub(super) fn without_marks(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     push_without_marks(&mut out, text, "\\u{23}");
@@ -119,50 +116,18 @@ fn push_without_marks(out: &mut String, text: &str, sign: &str) {
     out.push_str(rest);
 }
 
-/// Implements the methods with which a JSON formatter writes strings. They pass each string to the [`SafeString`] in
-/// the field `$field`.
-macro_rules! safe_strings {
-    ($field:ident) => {
-        fn begin_string<W: ?Sized + std::io::Write>(&mut self, _: &mut W) -> std::io::Result<()> {
-            self.$field.begin();
-            Ok(())
-        }
-
-        fn write_string_fragment<W: ?Sized + std::io::Write>(
-            &mut self,
-            _: &mut W,
-            text: &str,
-        ) -> std::io::Result<()> {
-            self.$field.push(text);
-            Ok(())
-        }
-
-        fn write_char_escape<W: ?Sized + std::io::Write>(
-            &mut self,
-            _: &mut W,
-            escape: serde_json::ser::CharEscape,
-        ) -> std::io::Result<()> {
-            self.$field.push_escape(&escape);
-            Ok(())
-        }
-
-        fn end_string<W: ?Sized + std::io::Write>(&mut self, out: &mut W) -> std::io::Result<()> {
-            self.$field.end(out)
-        }
-    };
-}
-pub(super) use safe_strings;
-
 /// A JSON formatter that escapes unsafe characters, masks secrets and breaks workflow commands. The escapes are JSON
 /// escapes, so a JSON parser returns the original values, except for secrets.
 pub(super) struct Safe<F> {
     form: F,
-    string: SafeString,
+    /// The current string. It is complete before it is written, because JSON may escape a character inside a secret.
+    text: String,
+    has_escapes: bool,
 }
 
 impl<F> Safe<F> {
     pub(super) fn new(form: F) -> Self {
-        Self { form, string: SafeString::default() }
+        Self { form, text: String::new(), has_escapes: false }
     }
 }
 
@@ -188,27 +153,19 @@ impl<F: Formatter> Formatter for Safe<F> {
         begin_object_value()
         end_object_value()
     }
-    safe_strings!(string);
-}
 
-/// A JSON string while it is written. It buffers the whole text, because JSON may escape a character inside a secret.
-#[derive(Default)]
-pub(super) struct SafeString {
-    text: String,
-    has_escapes: bool,
-}
-
-impl SafeString {
-    pub(super) fn begin(&mut self) {
+    fn begin_string<W: ?Sized + Write>(&mut self, _: &mut W) -> io::Result<()> {
         self.text.clear();
         self.has_escapes = false;
+        Ok(())
     }
 
-    pub(super) fn push(&mut self, text: &str) {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, _: &mut W, text: &str) -> io::Result<()> {
         self.text.push_str(text);
+        Ok(())
     }
 
-    pub(super) fn push_escape(&mut self, escape: &CharEscape) {
+    fn write_char_escape<W: ?Sized + Write>(&mut self, _: &mut W, escape: CharEscape) -> io::Result<()> {
         self.has_escapes = true;
         self.text.push(match escape {
             CharEscape::Quote => '"',
@@ -219,11 +176,12 @@ impl SafeString {
             CharEscape::LineFeed => '\n',
             CharEscape::CarriageReturn => '\r',
             CharEscape::Tab => '\t',
-            CharEscape::AsciiControl(byte) => char::from(*byte),
+            CharEscape::AsciiControl(byte) => char::from(byte),
         });
+        Ok(())
     }
 
-    pub(super) fn end<W: ?Sized + Write>(&self, out: &mut W) -> io::Result<()> {
+    fn end_string<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
         out.write_all(b"\"")?;
         // Fast path: most texts contain only letters and hyphens.
         let is_plain = !self.has_escapes
@@ -269,10 +227,6 @@ fn push_visible<W: ?Sized + Write>(out: &mut W, text: &str) -> io::Result<()> {
 }
 
 /// Escapes JSON that was written without [`Safe`]. Only the strings in it can contain unsafe characters.
-///
-/// # Panics
-/// Never: writing to memory cannot fail, and JSON is UTF-8.
-#[must_use]
 pub(crate) fn safe_json(json: &str) -> String {
     let mut marked = String::with_capacity(json.len());
     push_without_marks(&mut marked, json, "\\u0023");
@@ -281,15 +235,26 @@ pub(crate) fn safe_json(json: &str) -> String {
     String::from_utf8(out).expect("JSON is UTF-8")
 }
 
+/// Percent-encodes all bytes except ASCII letters, digits and `literal`.
+pub(crate) fn percent_encoded(text: &str, literal: &[u8]) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || literal.contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            // Writing to a String can't fail.
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
+}
+
 /// Writes a value as JSON on one line.
 pub(crate) fn json(out: impl Write, value: &impl Serialize) -> serde_json::Result<()> {
     value.serialize(&mut Serializer::with_formatter(out, Safe::new(CompactFormatter)))
 }
 
 /// Formats a value as indented JSON.
-///
-/// # Panics
-/// Never: all map keys are strings.
 pub(crate) fn pretty_json(value: &impl Serialize) -> String {
     let mut out = Vec::new();
     let written =

@@ -45,7 +45,6 @@ pub(super) fn rows(log: &EtcdLog) -> Vec<Vec<String>> {
     log.requests.iter().take(SHOWN).map(row).collect()
 }
 
-/// Summarizes the content of the log.
 pub(super) fn summary(log: &EtcdLog) -> Vec<Line> {
     let mut read = vec![
         counted(log.files, "file"),
@@ -90,7 +89,6 @@ pub(super) fn one_line(log: &EtcdLog) -> Line {
     line.text(format!(", {keys}{}, took {}", bytes(worst.bytes), duration(worst.took_micros)))
 }
 
-/// Describes what kubetoll could not read.
 fn losses(log: &EtcdLog) -> Vec<Line> {
     let mut lines = Vec::new();
     if !log.skipped.is_empty() {

@@ -19,7 +19,6 @@ pub(super) fn lines(finding: &Finding) -> Vec<(&'static str, Line)> {
     facts
 }
 
-/// Returns the lines on the client.
 pub(super) fn client_lines(finding: &Finding) -> Vec<(&'static str, Line)> {
     let Some(who) = &finding.who else { return Vec::new() };
     let mut facts = vec![("Who", identity(who, finding)), ("User agents", user_agents(who))];
@@ -27,7 +26,6 @@ pub(super) fn client_lines(finding: &Finding) -> Vec<(&'static str, Line)> {
     facts
 }
 
-/// Returns the lines on the request, the reason and the amount.
 pub(super) fn request_lines(finding: &Finding) -> Vec<(&'static str, Line)> {
     let mut facts = Vec::new();
     if let Some(shape) = &finding.shape {
@@ -156,7 +154,6 @@ fn served(path: &Path) -> Line {
     Line::default().text(format!("{from}{limit}: {} (", path.explanation)).code(path.reason).text(")")
 }
 
-/// Describes how certain the verdict is.
 fn decided(path: &Path) -> Line {
     let certainty = match path.certainty {
         "certain" => "certain: all versions that fit the log agree",
@@ -207,12 +204,10 @@ fn figure(value: &Value) -> Option<String> {
     value.as_u64().map(count).or_else(|| value.as_f64().map(|number| format!("{number:.1}")))
 }
 
-/// Whether the filters left no requests for the report.
 pub(super) fn is_empty_by_filters(report: &Report) -> bool {
     report.input.filtered > 0 && report.totals.counts.requests == 0
 }
 
-/// Counts the cases, the findings, and the requests that kubetoll judged.
 pub(super) fn verdict(report: &Report) -> String {
     if is_empty_by_filters(report) {
         return "nothing judged: the filters left no request".to_owned();
@@ -277,7 +272,6 @@ pub(super) fn notes(server: &Server) -> impl Iterator<Item = String> {
     server.notes.iter().map(|note| escaped(note).into_owned())
 }
 
-/// Describes the evidence in the log for the version.
 pub(super) fn version_evidence(report: &Report) -> Option<String> {
     let decisive = &report.page.server.decisive;
     let is_asked = report.server.version_source != "flag" && !decisive.is_empty();
@@ -323,7 +317,6 @@ pub(super) fn contradicted(report: &Report) -> Option<String> {
     })
 }
 
-/// Counts the findings that the policy file suppresses.
 pub(super) fn suppressed(report: &Report) -> Option<String> {
     let suppressed = report.policy.suppressed.len() as u64;
     let file = report.policy.file.as_deref().filter(|_| suppressed > 0)?;

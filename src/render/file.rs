@@ -39,7 +39,6 @@ impl Draft {
         Ok(Self::New { file: Partial::new(builder, directory)?, path })
     }
 
-    /// The file to write to.
     pub(crate) fn file(&mut self) -> &mut File {
         match self {
             Self::New { file, .. } => file.file(),

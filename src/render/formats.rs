@@ -20,7 +20,6 @@ pub(crate) struct OutputFormat {
 
 #[derive(Debug)]
 pub(crate) enum FormatWriter {
-    /// A page for a terminal.
     Terminal(fn(&Report, &View<'_>) -> String),
     /// The whole report as text.
     Page(fn(&Report) -> io::Result<String>),
@@ -71,7 +70,6 @@ impl OutputFormat {
         FORMATS.iter().find(|format| format.extensions.contains(&extension))
     }
 
-    /// The format for terminals.
     pub(crate) fn text() -> &'static Self {
         &FORMATS[0]
     }

@@ -18,7 +18,6 @@ const MAX_TITLE: usize = 200;
 const KUBETOLL: &[(&str, &str)] = &[("title", "kubetoll")];
 
 /// Renders a line for each of the worst cases, in report order. The last line counts the other cases.
-#[must_use]
 pub(crate) fn render(report: &Report) -> String {
     let findings = FindingIndex::new(report);
     // GitHub silently drops the eleventh annotation of a level.
@@ -80,8 +79,7 @@ fn annotation(case: &Case, findings: &FindingIndex<'_>) -> String {
     if !fix.is_empty() {
         message.push(format!("Fix: {fix}"));
     }
-    let size = case::size(case).map(|size| format!("{size}; ")).unwrap_or_default();
-    message.push(format!("Case {}, {}: {size}rules {}", case.rank, case.severity, case::rules(case)));
+    message.push(case::summary(case));
     if let Some(evidence) = evidence {
         let text = format!(
             "Log: {}:{}, audit ID {}: {}",

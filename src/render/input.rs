@@ -15,7 +15,6 @@ const NAMED: usize = 3;
 /// At most this many kinds of files without audit events get their own line.
 const NAMED_KINDS: usize = 20;
 
-/// Describes the records that kubetoll read or lost.
 pub(super) fn lines(input: &Input) -> Vec<String> {
     let mut lines = read(input);
     lines.extend(problems(input, unknown));
@@ -81,7 +80,6 @@ fn problems(input: &Input, unknown: fn(&[UnknownFiles]) -> Vec<String>) -> Vec<S
     lines
 }
 
-/// Describes the parts of the files that kubetoll could not read.
 fn losses(input: &Input) -> Vec<String> {
     let mut lines = Vec::new();
     // A blank line is not a loss.
@@ -148,7 +146,6 @@ fn not_read(input: &Input, unknown: fn(&[UnknownFiles]) -> Vec<String>) -> Vec<S
 }
 
 /// Returns a line for each kind of file without audit events. The line says how to read such files, if that is known.
-#[must_use]
 pub(crate) fn unknown(kinds: &[UnknownFiles]) -> Vec<String> {
     let mut lines: Vec<String> = kinds.iter().take(NAMED_KINDS).map(unknown_line).collect();
     let others = kinds.iter().skip(NAMED_KINDS).map(|one| one.count).sum::<u64>();
@@ -174,7 +171,6 @@ fn unknown_line(one: &UnknownFiles) -> String {
 }
 
 /// Describes how to read a file that was compressed with a long window.
-#[must_use]
 pub(crate) fn long_window(file: &str) -> String {
     let input = if file == "<stdin>" { String::new() } else { format!(" -c {}", quoted(file)) };
     format!(

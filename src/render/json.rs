@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Serializer;
 use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
 
-use super::escape::{SafeString, safe_strings};
+use super::escape::Safe;
 use crate::report::v1::{Case, Client, Finding, PublicReport};
 
 /// The number of bytes that are buffered before a write.
@@ -24,9 +24,6 @@ const LARGEST: usize = 16 * TOGETHER;
 
 /// Writes the report and a line feed. Threads format findings and clients in chunks, so the whole text is never in
 /// memory.
-///
-/// # Errors
-/// If writing fails.
 pub fn write(report: &PublicReport, out: impl Write) -> io::Result<()> {
     let PublicReport {
         schema_version,
@@ -49,7 +46,7 @@ pub fn write(report: &PublicReport, out: impl Write) -> io::Result<()> {
         etcd_log,
     } = report;
     let out = BufWriter::with_capacity(BUFFER, out);
-    let mut object = Object { out, form: DepthFormatter::new(0), is_first: true };
+    let mut object = Object { out, form: DepthFormatter::inside(0), is_first: true };
     object.form.begin_object(&mut object.out)?;
     // The fields must be in the order of the contract. A test compares that order with this output.
     object.field("schemaVersion", schema_version)?;
@@ -78,14 +75,14 @@ pub fn write(report: &PublicReport, out: impl Write) -> io::Result<()> {
 /// The outermost object while it is written.
 struct Object<W> {
     out: W,
-    form: DepthFormatter,
+    form: Safe<DepthFormatter>,
     is_first: bool,
 }
 
 impl<W: Write> Object<W> {
     fn field(&mut self, name: &str, value: &impl Serialize) -> io::Result<()> {
         self.begin(name)?;
-        value.serialize(&mut Serializer::with_formatter(&mut self.out, DepthFormatter::new(1)))?;
+        value.serialize(&mut Serializer::with_formatter(&mut self.out, DepthFormatter::inside(1)))?;
         self.form.end_object_value(&mut self.out)
     }
 
@@ -98,7 +95,7 @@ impl<W: Write> Object<W> {
         size: impl Fn(&T) -> usize,
     ) -> io::Result<()> {
         self.begin(name)?;
-        let (out, mut form) = (&mut self.out, DepthFormatter::new(1));
+        let (out, mut form) = (&mut self.out, DepthFormatter::inside(1));
         form.begin_array(out)?;
         let mut is_first = true;
         let mut texts: Vec<Vec<u8>> = Vec::new();
@@ -135,10 +132,10 @@ impl<W: Write> Object<W> {
 
 /// Writes entries of a list in the outermost object.
 fn write_items<T: Serialize>(out: &mut impl Write, items: &[T], mut is_first: bool) -> io::Result<()> {
-    let mut form = DepthFormatter::new(2);
+    let mut form = DepthFormatter::inside(2);
     for item in items {
         form.begin_array_value(out, std::mem::take(&mut is_first))?;
-        item.serialize(&mut Serializer::with_formatter(&mut *out, DepthFormatter::new(2)))?;
+        item.serialize(&mut Serializer::with_formatter(&mut *out, DepthFormatter::inside(2)))?;
         form.end_array_value(out)?;
     }
     Ok(())
@@ -166,18 +163,16 @@ struct DepthFormatter {
     depth: usize,
     indented: PrettyFormatter<'static>,
     plain: CompactFormatter,
-    string: SafeString,
 }
 
 impl DepthFormatter {
     /// Creates a formatter for a value that is inside `depth` objects or lists. They are already written.
-    fn new(depth: usize) -> Self {
-        let (indented, plain, string) = (PrettyFormatter::new(), CompactFormatter, SafeString::default());
-        let mut form = Self { depth: 0, indented, plain, string };
+    fn inside(depth: usize) -> Safe<Self> {
+        let mut form = Self { depth: 0, indented: PrettyFormatter::new(), plain: CompactFormatter };
         for _ in 0..depth {
             form.begin_array(&mut io::sink()).expect("a sink takes everything");
         }
-        form
+        Safe::new(form)
     }
 }
 
@@ -210,8 +205,6 @@ impl Formatter for DepthFormatter {
         begin_object_value() 0 0
         end_object_value() 0 0
     }
-
-    safe_strings!(string);
 }
 
 #[cfg(test)]

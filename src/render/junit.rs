@@ -106,7 +106,6 @@ fn test_case(case: &Case, findings: &FindingIndex<'_>, names: &mut TestCaseNames
     test_case
 }
 
-/// Creates the test case of a suppressed finding.
 fn skipped(one: &Suppressed, report: &Report, names: &mut TestCaseNames<'_>) -> TestCase {
     let mut status = TestCaseStatus::skipped();
     status.set_message(escaped(&format!("held back until {}: {}", one.expires, one.reason)));

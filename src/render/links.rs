@@ -82,7 +82,8 @@ mod tests {
         for (text, address) in [
             ("KEP-2340", Some("https://github.com/kubernetes/enhancements/issues/2340")),
             ("antrea-io/antrea#1044", Some("https://github.com/antrea-io/antrea/issues/1044")),
-            ("https://kubernetes.io/docs/", Some("https://kubernetes.io/docs/")),
+            ("https://kubernetes.io/docs/#x", Some("https://kubernetes.io/docs/#x")),
+            ("SPARK-56793", None),
             ("a) book", None),
             ("KEP-x", None),
             ("[x](javascript:y)", None),

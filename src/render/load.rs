@@ -12,7 +12,6 @@ pub(super) fn share(load: &Load) -> String {
     format!("{mark}{}", per_cent(share))
 }
 
-/// The load with its unit.
 pub(super) fn amount(load: &Load) -> String {
     let mark = if cost::is_estimate(load.bound) { "≈" } else { "" };
     match load.unit {

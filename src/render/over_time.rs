@@ -27,14 +27,12 @@ const DAY: u32 = 24 * 60;
 /// A client's identity, its kind, and the user that impersonates the client.
 type ClientIds<'r> = (&'r str, &'r str, Option<&'r str>);
 
-/// The clients of the report, and the minutes to draw.
 pub(super) struct OverTime<'r> {
     clients: HashMap<ClientIds<'r>, &'r Client>,
     /// The first and last minute to draw, in minutes since 1970, and whether the range leaves out some requests.
     span: Option<((u32, u32), bool)>,
 }
 
-/// A series of counts to draw.
 struct Series {
     /// For each window: its first minute, in minutes since 1970, and its count.
     counts: Vec<(u32, u64)>,
@@ -118,7 +116,6 @@ impl Series {
         Some(Self { counts, busiest: rates.busiest()?, steps: rates.steps() })
     }
 
-    /// Returns the number of requests outside of the range of minutes.
     fn outside(&self, (first, last): (u32, u32)) -> u64 {
         let outside = self.counts.iter().filter(|(minute, _)| !(first..=last).contains(minute));
         outside.map(|(_, count)| count).sum()

@@ -5,7 +5,6 @@ use super::prose::Line;
 use crate::report::Report;
 use crate::report::v1::{AllFollowed, Chains, Followed, Herds, Informers, Pattern, Polling, Watches};
 
-/// Returns a line for each pattern.
 pub(super) fn lines(pattern: &Pattern) -> Vec<Line> {
     let informers = pattern.informers.as_ref().map(informers);
     let polling = pattern.polling.as_ref().and_then(polling);

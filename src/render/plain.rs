@@ -7,7 +7,6 @@ use crate::rules::figures::scaled;
 pub(crate) use crate::rules::figures::{bytes, count};
 
 /// Cuts a text to `width` characters. A cut text ends with `…`.
-#[must_use]
 pub(crate) fn cut(text: &str, width: usize) -> Cow<'_, str> {
     if text.chars().count() <= width {
         return Cow::Borrowed(text);
@@ -18,25 +17,21 @@ pub(crate) fn cut(text: &str, width: usize) -> Cow<'_, str> {
 }
 
 /// Formats a count with at most five characters: `4,718`, `26k`, `1.2M`.
-#[must_use]
 pub(crate) fn short_count(number: u64) -> String {
     if number < 10_000 { count(number) } else { scaled(number, &["", "k", "M", "G", "T"], 1000, "", 9.95) }
 }
 
 /// As [`duration`], but with at most two digits below a minute: `12 ms`, `1.2 s`.
-#[must_use]
 pub(crate) fn short_duration(micros: u64) -> String {
     if micros < 60_000_000 { scaled(micros, &["µs", "ms", "s"], 1000, " ", 9.95) } else { duration(micros) }
 }
 
 /// Formats a number and its noun: `1 file`, `2 files`.
-#[must_use]
 pub(crate) fn counted(number: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
 /// Formats microseconds with at most three digits: `850 µs`, `12.4 ms`, `1.2 s`. From one minute on: `3 min 24 s`.
-#[must_use]
 pub(crate) fn duration(micros: u64) -> String {
     if micros < 60_000_000 {
         return scaled(micros, &["µs", "ms", "s"], 1000, " ", 99.95);
@@ -50,14 +45,12 @@ pub(crate) fn duration(micros: u64) -> String {
 }
 
 /// Formats a part of a whole as [`per_cent`] does. Returns a dash if the whole is zero.
-#[must_use]
 #[allow(clippy::cast_precision_loss, reason = "one decimal is shown")]
 pub(crate) fn share(part: u64, total: u64) -> String {
     if total == 0 { "–".to_owned() } else { per_cent(part as f64 / total as f64) }
 }
 
 /// Formats a fraction (0 to 1) as a percentage with one decimal. A small fraction above zero becomes `<0.1 %`.
-#[must_use]
 pub(crate) fn per_cent(part: f64) -> String {
     match tenths(part) {
         0 if part > 0.0 => "<0.1 %".to_owned(),
@@ -66,7 +59,6 @@ pub(crate) fn per_cent(part: f64) -> String {
 }
 
 /// Converts a fraction (0 to 1) to tenths of a percent, rounded: 0.251 becomes 251.
-#[must_use]
 #[allow(clippy::cast_possible_truncation, reason = "a part is at most a few wholes")]
 pub(crate) fn tenths(part: f64) -> i64 {
     (part * 1_000.0).round() as i64

@@ -3,12 +3,11 @@
 use std::fmt::Write as _;
 
 use super::escape::pretty_json;
+use super::links::reference;
 use super::plain::escaped;
 use super::table::table;
 use crate::products::Product;
 
-/// Renders a table of products, `width` characters wide.
-#[must_use]
 pub(crate) fn list(products: &[Product], width: usize) -> String {
     let columns =
         [("product", false), ("kind", false), ("library", false), ("fixes", true), ("title", false)];
@@ -24,14 +23,10 @@ pub(crate) fn list(products: &[Product], width: usize) -> String {
     table(&columns, rows.collect(), 4, width)
 }
 
-/// Renders products as a JSON array with all fields.
-#[must_use]
 pub(crate) fn json(products: &[Product]) -> String {
     pretty_json(&products) + "\n"
 }
 
-/// Renders the page of one product.
-#[must_use]
 pub(crate) fn page(product: &Product) -> String {
     let mut page = format!("{} ({})\n\n", escaped(&product.title), escaped(&product.name));
     let mut line = |title: &str, text: &str| {
@@ -90,12 +85,6 @@ pub fn markdown(products: &[Product]) -> String {
     page.trim_end().to_owned() + "\n"
 }
 
-/// Returns the link to a source.
 fn link(source: &str) -> String {
-    match source.split_once('#') {
-        Some((repository, number)) if !source.starts_with("https://") => {
-            format!("https://github.com/{repository}/issues/{number}")
-        }
-        _ => source.to_owned(),
-    }
+    reference(source).unwrap_or_else(|| source.to_owned())
 }

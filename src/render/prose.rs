@@ -62,14 +62,12 @@ impl Line {
     }
 }
 
-/// A paragraph or a list item.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ProseBlock {
     Paragraph(Line),
     List(Vec<Line>),
 }
 
-/// Parses a text into paragraphs and list items.
 pub(super) fn blocks(prose: &str) -> Vec<ProseBlock> {
     let mut blocks: Vec<ProseBlock> = Vec::new();
     for part in parts(prose) {

@@ -11,7 +11,6 @@ use crate::k8s::{Identity, Kind};
 use crate::report::Ranked;
 
 /// Renders a line for each value: its requests, their share, and the value.
-#[must_use]
 pub(crate) fn text(ranked: &Ranked) -> String {
     let Ranked { by, requests, rows, others } = ranked;
     let mut out = format!("{} by {by}\n", counted(*requests, "request"));
@@ -54,14 +53,11 @@ fn shown_next(ranked: &Ranked) -> u64 {
     ranked.rows.len() as u64 + ranked.others.values
 }
 
-/// Renders the count as a JSON object.
-#[must_use]
 pub(crate) fn json(ranked: &Ranked) -> String {
     escape::pretty_json(ranked) + "\n"
 }
 
 /// Renders a header line and one line for each value. Values beyond `--top` are omitted.
-#[must_use]
 pub(crate) fn csv(ranked: &Ranked) -> String {
     let mut out = format!("requests,share,{}\n", ranked.by);
     for row in &ranked.rows {

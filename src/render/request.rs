@@ -10,8 +10,6 @@ use crate::k8s::list_options::similar_list_option;
 use crate::k8s::secrets::masked_target;
 use crate::requests::contract::Readable;
 
-/// Renders the page of `kubetoll classify`.
-#[must_use]
 pub(crate) fn render(request: &Readable<'_>, server: &Server, width: usize) -> String {
     let judged = request.judge(server);
     let mut page = String::new();
@@ -38,20 +36,16 @@ pub(crate) fn render(request: &Readable<'_>, server: &Server, width: usize) -> S
 }
 
 /// Renders the request that kubectl would send for the command that the user gave.
-#[must_use]
 pub(crate) fn sent(method: &str, uri: &str, width: usize) -> String {
     let text = format!("{} {}", escaped(method), escaped(&masked_target(uri)));
     wrapped(&format!("{:<12}", "sent"), &" ".repeat(12), &text, width)
 }
 
-/// Renders a note below the verdicts.
-#[must_use]
 pub(crate) fn note(text: &str, width: usize) -> String {
     wrapped("note: ", "      ", text, width)
 }
 
 /// Renders the verdicts of all releases. Used if the user gave no version.
-#[must_use]
 pub(crate) fn render_versions(request: &Readable<'_>, server: &Server, width: usize) -> String {
     let name =
         wrapped(&format!("{:<12}", "request"), &" ".repeat(12), &request_line(&request.judge(server)), width);
@@ -87,7 +81,6 @@ const REASON: usize = 4;
 /// The maximum number of spaces between two columns.
 const GAP: usize = 2;
 
-/// Whether the table fits into `width` columns.
 fn fits(rows: &[Vec<String>], width: usize) -> bool {
     let widest = |at: usize| {
         let cells = rows.iter().map(|row| columns_of(&row[at]));
@@ -146,7 +139,6 @@ fn server_line(server: &Server) -> String {
 }
 
 /// Returns a phrase that says what served the response, or that the server rejected the request.
-#[must_use]
 pub(crate) fn source(served_from: &str, likely: Option<&str>, rejected: Option<u16>) -> String {
     match (likely, rejected) {
         (Some(likely), _) => format!("depends, likely {likely}"),

@@ -74,29 +74,27 @@ fn words(text: &str) -> Vec<String> {
 /// `indent`. Both must have the same width.
 pub(super) fn wrapped(first: &str, indent: &str, text: &str, width: usize) -> String {
     let room = width.saturating_sub(columns_of(indent)).max(20);
-    let mut out = String::new();
-    let mut line = String::new();
-    let mut prefix = first;
-    for word in &words(text) {
-        if !line.is_empty() && columns_of(&line) + 1 + columns_of(word) > room {
-            out.push_str(prefix);
-            out.push_str(&line);
-            out.push('\n');
-            line.clear();
-            prefix = indent;
+    let mut lines: Vec<String> = Vec::new();
+    for word in words(text) {
+        if let Some(line) = lines.last_mut().filter(|line| line.is_empty()) {
+            *line = word;
+        } else if !appended(&mut lines, " ", &word, room) {
+            lines.push(word);
         }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
     }
-    out.push_str(prefix);
-    out.push_str(&line);
-    out.push('\n');
-    out
+    let prefixes = std::iter::once(first).chain(std::iter::repeat(indent));
+    prefixes.zip(&lines).flat_map(|(prefix, line)| [prefix, line, "\n"]).collect()
 }
 
-/// A text after its title.
+/// Appends a text to the last line if both fit into `width` columns. Returns whether they do.
+pub(super) fn appended(lines: &mut [String], separator: &str, text: &str, width: usize) -> bool {
+    let fits = |line: &&mut String| columns_of(line) + columns_of(separator) + columns_of(text) <= width;
+    let Some(line) = lines.last_mut().filter(fits) else { return false };
+    line.push_str(separator);
+    line.push_str(text);
+    true
+}
+
 pub(super) fn titled(title: &str, text: &str, width: usize) -> String {
     let text = wrapped(INDENT, INDENT, text, width);
     format!("  {DIM}{title:<14}{DIM:#}{}", &text[INDENT.len()..])
@@ -106,11 +104,7 @@ pub(super) fn titled(title: &str, text: &str, width: usize) -> String {
 pub(super) fn joined(parts: &[String], width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for part in parts {
-        let fits = |line: &&mut String| columns_of(line) + 3 + columns_of(part) <= width;
-        if let Some(line) = lines.last_mut().filter(fits) {
-            line.push_str(" · ");
-            line.push_str(part);
-        } else {
+        if !appended(&mut lines, " · ", part, width) {
             lines.extend(wrapped("", "", part, width).lines().map(str::to_owned));
         }
     }
@@ -122,10 +116,7 @@ pub(super) fn limited(text: &str, width: usize, most: usize) -> Vec<String> {
     let width = width.max(1);
     let mut lines: Vec<String> = Vec::new();
     for word in words(text).iter().map(|word| word.trim()).filter(|word| !word.is_empty()) {
-        let fits = |line: &&mut String| columns_of(line) + 1 + columns_of(word) <= width;
-        if let Some(line) = lines.last_mut().filter(fits) {
-            line.push(' ');
-            line.push_str(word);
+        if appended(&mut lines, " ", word, width) {
             continue;
         }
         let mut rest = word;

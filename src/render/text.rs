@@ -25,7 +25,6 @@ pub(crate) const TOP: usize = 10;
 const LINES: usize = 40;
 /// The maximum number of lines of a case.
 const CASE_LINES: usize = 3;
-/// The number of lines on etcd's own log.
 const ETCD_LINES: usize = 2;
 /// The maximum number of clients whose request shapes are shown.
 const DETAILED_CLIENTS: usize = 3;
@@ -42,7 +41,6 @@ pub fn render(report: &Report, view: &View<'_>) -> String {
     page
 }
 
-/// The page: its head, the table of cases, and hints for more.
 fn page(report: &Report, view: &View<'_>) -> String {
     let width = view.width;
     let mut before = vec![String::new()];
@@ -137,7 +135,6 @@ fn heading(text: &str) -> String {
     format!("\n{BOLD}{text}{BOLD:#}\n\n")
 }
 
-/// The section on etcd's own log.
 fn etcd(log: &EtcdLog, width: usize) -> String {
     let mut page = heading(etcd_log::HEADING);
     for line in etcd_log::summary(log) {

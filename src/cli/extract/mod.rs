@@ -10,23 +10,20 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use tempfile::SpooledTempFile;
 
-use super::args::{ExtractArgs, JudgeArgs};
-use super::exit_status::{ERROR, SUCCESS};
+use super::args::ExtractArgs;
 use super::log_reader::{self, LogReader};
-use super::output::{TextOutput, is_stdout};
+use super::output::{ERROR, SUCCESS, TextOutput, is_stdout, say};
 use super::outputs::{self, Inputs};
-use super::say::say;
 use super::{etcd_log, inventory, judging, server};
 use crate::anonymize::{Anonymizer, Key};
 use crate::apiserver::Server;
-use crate::input::can_be_read_again;
+use crate::input::{Sources, can_be_read_again};
 use crate::ledger::ServerTimeline;
 use crate::pipeline::Settings;
 use crate::render::export;
 use crate::render::plain::{counted, escaped};
 use crate::report::{self, CaseFilter, Context, Detail};
 use crate::requests::filter::Filter;
-use crate::rules::policy::FILE_NAME;
 use selector::EventSelector;
 use writer::{Counts, Writer};
 
@@ -135,7 +132,6 @@ fn extract(args: &ExtractArgs, threads: usize) -> anyhow::Result<u8> {
     Ok(status)
 }
 
-/// The anonymizer, if a flag requests it.
 fn anonymizer(args: &ExtractArgs, server: &Server) -> anyhow::Result<Option<Anonymizer>> {
     if !args.anonymize && args.anonymize_key_file.is_none() {
         return Ok(None);
@@ -184,29 +180,16 @@ fn secret(file: Option<&Path>) -> anyhow::Result<Option<Vec<u8>>> {
     Ok(Some(secret))
 }
 
-fn check_output(
-    args: &ExtractArgs,
-    sources: &crate::input::Sources,
-    etcd_sources: &crate::input::Sources,
-) -> anyhow::Result<()> {
+fn check_output(args: &ExtractArgs, sources: &Sources, etcd_sources: &Sources) -> anyhow::Result<()> {
     let named: Vec<_> = args.output.iter().filter(|path| !is_stdout(path)).cloned().collect();
     for path in &named {
         export::check(path)?;
     }
-    let JudgeArgs { rules, inventory, .. } = &args.judge;
-    let mut inputs = Inputs::default();
-    inputs.add_sources(sources, "an audit log");
-    inputs.add_sources(etcd_sources, "a log of etcd");
-    for path in inventory {
-        inputs.add(path, "the inventory");
-    }
+    let mut inputs = Inputs::new(&args.judge, sources, etcd_sources);
     if let Some(path) = &args.anonymize_key_file {
         inputs.add(path, "the key");
     }
-    inputs.add(rules.config.as_deref().unwrap_or(Path::new(FILE_NAME)), "the policy file");
-    rules.rules.iter().for_each(|directory| inputs.add_rules(directory));
-    let reads_stdin = sources.list.iter().chain(&etcd_sources.list).any(|source| source.path.is_none());
-    outputs::check(&named, &inputs, reads_stdin, named.is_empty())
+    outputs::check(&named, &inputs, named.is_empty())
 }
 
 /// Prints why no event was selected, such as a filter that no request matches. Returns the exit status.

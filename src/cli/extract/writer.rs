@@ -74,7 +74,6 @@ impl Counts {
         }
     }
 
-    /// The skipped records, as text.
     pub(super) fn skipped(&self, sources: &[Source]) -> Option<String> {
         let named = self.skipped.iter().map(|(reason, (number, place))| {
             let file = sources.get(place.source as usize).map(Source::name).unwrap_or_default();

@@ -5,10 +5,9 @@
 
 use anyhow::{Context, bail};
 
-use super::percent::{encoded, percent_encoded};
 use crate::apiserver::resources::is_cluster_scoped;
 use crate::k8s::built_in::BuiltIn;
-use crate::render::plain::escaped;
+use crate::render::escape::{escaped, percent_encoded};
 
 /// An HTTP method, and the path and query of a URL.
 type MethodAndTarget = (String, String);
@@ -21,56 +20,16 @@ pub(super) struct SentRequests {
 }
 
 /// Options with a value that do not change the requests. The options in [`WITH_VALUE`] change them.
-const IGNORED_WITH_VALUE: [&str; 25] = [
-    "output",
-    "template",
-    "label-columns",
-    "context",
-    "cluster",
-    "user",
-    "kubeconfig",
-    "as",
-    "as-group",
-    "as-uid",
-    "server",
-    "token",
-    "request-timeout",
-    "certificate-authority",
-    "client-certificate",
-    "client-key",
-    "tls-server-name",
-    "cache-dir",
-    "profile",
-    "profile-output",
-    "v",
-    "vmodule",
-    "grace-period",
-    "timeout",
-    "kuberc",
-];
-const WITH_VALUE: [&str; 7] =
-    ["namespace", "selector", "field-selector", "chunk-size", "raw", "sort-by", "subresource"];
+const IGNORED_WITH_VALUE: &str = "\
+    output template label-columns context cluster user kubeconfig as as-group as-uid server token \
+    request-timeout certificate-authority client-certificate client-key tls-server-name cache-dir profile \
+    profile-output v vmodule grace-period timeout kuberc";
+const WITH_VALUE: &str = "namespace selector field-selector chunk-size raw sort-by subresource";
 /// Options without a value that do not change the requests.
-const FLAGS: [&str; 18] = [
-    "no-headers",
-    "show-labels",
-    "show-kind",
-    "show-managed-fields",
-    "ignore-not-found",
-    "server-print",
-    "output-watch-events",
-    "recursive",
-    "insecure-skip-tls-verify",
-    "match-server-version",
-    "now",
-    "force",
-    "interactive",
-    "allow-missing-template-keys",
-    "warnings-as-errors",
-    "disable-compression",
-    "cascade",
-    "use-openapi-print-columns",
-];
+const FLAGS: &str = "\
+    no-headers show-labels show-kind show-managed-fields ignore-not-found server-print output-watch-events \
+    recursive insecure-skip-tls-verify match-server-version now force interactive \
+    allow-missing-template-keys warnings-as-errors disable-compression cascade use-openapi-print-columns";
 /// Short options with their long forms.
 const SHORT: [(char, &str); 10] = [
     ('n', "namespace"),
@@ -85,20 +44,16 @@ const SHORT: [(char, &str); 10] = [
     ('i', "interactive"),
 ];
 /// The resources that `kubectl get all` lists.
-const ALL: [&str; 10] = [
-    "pods",
-    "replicationcontrollers",
-    "services",
-    "daemonsets",
-    "deployments",
-    "replicasets",
-    "statefulsets",
-    "horizontalpodautoscalers",
-    "cronjobs",
-    "jobs",
-];
+const ALL: &str = "\
+    pods replicationcontrollers services daemonsets deployments replicasets statefulsets \
+    horizontalpodautoscalers cronjobs jobs";
 /// An example resourceVersion for a WATCH after a LIST. The command does not show the real one.
 const LISTED_REVISION: &str = "123456";
+
+/// Whether a list of words, separated by spaces, has this word.
+fn is_in(words: &str, word: &str) -> bool {
+    words.split(' ').any(|one| one == word)
+}
 
 /// An example request for the error message about a command that [`sent`] does not read, such as `kubectl logs`.
 /// `None` if the command sends no request or is unknown.
@@ -128,9 +83,6 @@ fn example(verb: &str) -> Option<&'static str> {
 }
 
 /// Reads the arguments of a `kubectl` command.
-///
-/// # Errors
-/// If kubetoll does not know the command, an option or a resource.
 pub(super) fn sent(words: &[String]) -> anyhow::Result<SentRequests> {
     let command = KubectlCommand::read(words)?;
     if let Some(target) = command.value("raw") {
@@ -202,7 +154,7 @@ impl KubectlCommand {
                 return Err(unknown_option(&format!("-{letter}")));
             };
             let rest = &letters[at + letter.len_utf8()..];
-            if IGNORED_WITH_VALUE.contains(long) || WITH_VALUE.contains(long) {
+            if is_in(IGNORED_WITH_VALUE, long) || is_in(WITH_VALUE, long) {
                 let attached = (!rest.is_empty()).then(|| rest.strip_prefix('=').unwrap_or(rest));
                 return self.option(long, attached, words);
             }
@@ -224,11 +176,11 @@ impl KubectlCommand {
             let value = attached.or_else(|| words.next());
             value.map(str::to_owned).with_context(|| format!("kubectl --{name} needs a value"))
         };
-        if IGNORED_WITH_VALUE.contains(&name) {
+        if is_in(IGNORED_WITH_VALUE, name) {
             value()?;
             return Ok(());
         }
-        if let Some(option) = WITH_VALUE.iter().find(|option| **option == name) {
+        if let Some(option) = WITH_VALUE.split(' ').find(|option| *option == name) {
             self.values.push((option, value()?));
             return Ok(());
         }
@@ -239,7 +191,7 @@ impl KubectlCommand {
             "watch" | "watch-only" => self.watch = is_on,
             "show-events" => self.no_events = !is_on,
             "wait" => self.no_wait = !is_on,
-            _ if FLAGS.contains(&name) => {}
+            _ if is_in(FLAGS, name) => {}
             _ => return Err(unknown_option(&format!("--{name}"))),
         }
         Ok(())
@@ -273,8 +225,7 @@ impl KubectlCommand {
         }
         let mut objects = Vec::new();
         for word in first.split(',') {
-            let words: &[&str] = if word == "all" { &ALL } else { &[word] };
-            for word in words {
+            for word in if word == "all" { ALL } else { word }.split(' ') {
                 objects.push((built_in(word)?, names.to_vec()));
             }
         }
@@ -400,33 +351,30 @@ impl KubectlCommand {
     }
 
     fn notes(&self, objects: &[(BuiltIn, Vec<String>)], sent: &mut SentRequests) {
+        let mut note = |text: &str| sent.notes.push(text.to_owned());
         let lacks_namespace = self.value("namespace").is_none() && !self.all_namespaces;
         if lacks_namespace && objects.iter().any(|(resource, _)| self.namespace(*resource).is_some()) {
-            let note = "without -n kubectl takes the namespace of its context; this is the namespace default";
-            sent.notes.push(note.to_owned());
+            note("without -n kubectl takes the namespace of its context; this is the namespace default");
         }
         let is_collection = objects.iter().any(|(_, names)| names.is_empty());
         if self.watch && is_collection {
-            let note =
-                format!("resourceVersion={LISTED_REVISION} is an example; kubectl sends the LIST's own");
-            sent.notes.push(note);
+            note(&format!("resourceVersion={LISTED_REVISION} is an example; kubectl sends the LIST's own"));
         }
         if self.verb == "delete" {
             if is_collection {
-                sent.notes.push("kubectl sends one DELETE for each object of the LIST".to_owned());
+                note("kubectl sends one DELETE for each object of the LIST");
             }
             if !self.no_wait {
-                sent.notes
-                    .push("kubectl then waits for the end of each object; --wait=false does not".to_owned());
+                note("kubectl then waits for the end of each object; --wait=false does not");
             }
         }
         if self.verb == "describe" {
             if is_collection {
-                sent.notes
-                    .push("kubectl sends the requests with NAME for each object of the LIST".to_owned());
+                note("kubectl sends the requests with NAME for each object of the LIST");
             }
-            let note = "describe also reads what belongs to some kinds of objects, such as a Deployment's ReplicaSets";
-            sent.notes.push(note.to_owned());
+            note(
+                "describe also reads what belongs to some kinds of objects, such as a Deployment's ReplicaSets",
+            );
         }
     }
 }
@@ -445,10 +393,14 @@ fn collection(resource: BuiltIn, namespace: Option<&str>) -> anyhow::Result<Stri
     Ok(resource.path(namespace.map(segment).transpose()?.as_deref()))
 }
 
+/// `name=value` with the value percent-encoded.
+pub(super) fn encoded(pair: &str) -> String {
+    let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+    format!("{name}={}", percent_encoded(value, b"-._~%"))
+}
+
 /// Returns a name as a percent-encoded segment of a URL path.
-///
-/// # Errors
-/// For a name that kubectl refuses to send. Source: `IsValidPathSegmentName` of k8s.io/apimachinery.
+/// Returns an error for a name that kubectl refuses to send. Source: `IsValidPathSegmentName` of k8s.io/apimachinery.
 fn segment(name: &str) -> anyhow::Result<String> {
     if matches!(name, "" | "." | "..") || name.contains(['/', '%']) {
         bail!("'{}' is not a name that kubectl sends; a name has no / and no %", escaped(name));

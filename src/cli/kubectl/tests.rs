@@ -9,69 +9,53 @@ fn sent_by(text: &str) -> anyhow::Result<SentRequests> {
 #[test]
 fn each_command_sends_its_requests() {
     for (command, expected) in [
-        ("get pods -A", vec!["GET /api/v1/pods?limit=500"]),
-        ("get po --all-namespaces | grep x", vec!["GET /api/v1/pods?limit=500"]),
-        ("get pods", vec!["GET /api/v1/namespaces/default/pods?limit=500"]),
-        ("-n shop get pods", vec!["GET /api/v1/namespaces/shop/pods?limit=500"]),
-        ("get deploy -nshop -owide", vec!["GET /apis/apps/v1/namespaces/shop/deployments?limit=500"]),
+        ("get pods -A", "GET /api/v1/pods?limit=500"),
+        ("get po --all-namespaces | grep x", "GET /api/v1/pods?limit=500"),
+        ("get pods", "GET /api/v1/namespaces/default/pods?limit=500"),
+        ("-n shop get pods", "GET /api/v1/namespaces/shop/pods?limit=500"),
+        ("get deploy -nshop -owide", "GET /apis/apps/v1/namespaces/shop/deployments?limit=500"),
         (
             "get pods -A -l app=web,tier!=db --field-selector=spec.nodeName=a",
-            vec![
-                "GET /api/v1/pods?fieldSelector=spec.nodeName%3Da&labelSelector=app%3Dweb%2Ctier%21%3Ddb&limit=500",
-            ],
+            "GET /api/v1/pods?fieldSelector=spec.nodeName%3Da&labelSelector=app%3Dweb%2Ctier%21%3Ddb&limit=500",
         ),
-        ("get no --chunk-size 50", vec!["GET /api/v1/nodes?limit=50"]),
-        ("get no -n shop --chunk-size=0", vec!["GET /api/v1/nodes"]),
-        ("get cm -A --sort-by=.metadata.name", vec!["GET /api/v1/configmaps"]),
-        (
-            "get pods -Aw",
-            vec!["GET /api/v1/pods?limit=500", "GET /api/v1/pods?resourceVersion=123456&watch=true"],
-        ),
-        ("get pod a b -n n", vec!["GET /api/v1/namespaces/n/pods/a", "GET /api/v1/namespaces/n/pods/b"]),
-        ("get pod a?b=c", vec!["GET /api/v1/namespaces/default/pods/a%3Fb%3Dc"]),
-        ("get svc/a no/b", vec!["GET /api/v1/namespaces/default/services/a", "GET /api/v1/nodes/b"]),
+        ("get no --chunk-size 50", "GET /api/v1/nodes?limit=50"),
+        ("get no -n shop --chunk-size=0", "GET /api/v1/nodes"),
+        ("get cm -A --sort-by=.metadata.name", "GET /api/v1/configmaps"),
+        ("get pods -Aw", "GET /api/v1/pods?limit=500; GET /api/v1/pods?resourceVersion=123456&watch=true"),
+        ("get pod a b -n n", "GET /api/v1/namespaces/n/pods/a; GET /api/v1/namespaces/n/pods/b"),
+        ("get pod a?b=c", "GET /api/v1/namespaces/default/pods/a%3Fb%3Dc"),
+        ("get svc/a no/b", "GET /api/v1/namespaces/default/services/a; GET /api/v1/nodes/b"),
         (
             "get pod a -w",
-            vec![
-                "GET /api/v1/namespaces/default/pods/a",
-                "GET /api/v1/namespaces/default/pods?fieldSelector=metadata.name%3Da&resourceVersion=0&watch=true",
-            ],
+            "GET /api/v1/namespaces/default/pods/a; \
+             GET /api/v1/namespaces/default/pods?fieldSelector=metadata.name%3Da&resourceVersion=0&watch=true",
         ),
-        ("get svc,ns -A", vec!["GET /api/v1/services?limit=500", "GET /api/v1/namespaces?limit=500"]),
+        ("get svc,ns -A", "GET /api/v1/services?limit=500; GET /api/v1/namespaces?limit=500"),
         (
             "get deployments.apps web --subresource scale",
-            vec!["GET /apis/apps/v1/namespaces/default/deployments/web/scale"],
+            "GET /apis/apps/v1/namespaces/default/deployments/web/scale",
         ),
-        ("get --raw /apis/apps/v1?x=1", vec!["GET /apis/apps/v1?x=1"]),
-        ("delete --raw /api/v1/namespaces/n/pods/a", vec!["DELETE /api/v1/namespaces/n/pods/a"]),
-        ("create --raw=/api/v1/namespaces", vec!["POST /api/v1/namespaces"]),
-        (
-            "delete pods --all -n n",
-            vec!["GET /api/v1/namespaces/n/pods", "DELETE /api/v1/namespaces/n/pods/NAME"],
-        ),
-        ("delete pod a -n n --wait=false", vec!["DELETE /api/v1/namespaces/n/pods/a"]),
+        ("get --raw /apis/apps/v1?x=1", "GET /apis/apps/v1?x=1"),
+        ("delete --raw /api/v1/namespaces/n/pods/a", "DELETE /api/v1/namespaces/n/pods/a"),
+        ("create --raw=/api/v1/namespaces", "POST /api/v1/namespaces"),
+        ("delete pods --all -n n", "GET /api/v1/namespaces/n/pods; DELETE /api/v1/namespaces/n/pods/NAME"),
+        ("delete pod a -n n --wait=false", "DELETE /api/v1/namespaces/n/pods/a"),
         (
             "describe pod a",
-            vec![
-                "GET /api/v1/namespaces/default/pods/a",
-                "GET /api/v1/namespaces/default/events?fieldSelector=involvedObject.name%3Da%2CinvolvedObject.namespace%3Ddefault%2CinvolvedObject.uid%3DUID&limit=500",
-            ],
+            "GET /api/v1/namespaces/default/pods/a; \
+             GET /api/v1/namespaces/default/events?fieldSelector=involvedObject.name%3Da%2CinvolvedObject.namespace%3Ddefault%2CinvolvedObject.uid%3DUID&limit=500",
         ),
         (
             "describe nodes --show-events=false",
-            vec![
-                "GET /api/v1/nodes?limit=500",
-                "GET /api/v1/nodes/NAME",
-                "GET /api/v1/pods?fieldSelector=spec.nodeName%3DNAME%2Cstatus.phase%21%3DFailed%2Cstatus.phase%21%3DSucceeded&limit=500",
-            ],
+            "GET /api/v1/nodes?limit=500; GET /api/v1/nodes/NAME; \
+             GET /api/v1/pods?fieldSelector=spec.nodeName%3DNAME%2Cstatus.phase%21%3DFailed%2Cstatus.phase%21%3DSucceeded&limit=500",
         ),
     ] {
         let sent = sent_by(command).expect(command);
-        let requests: Vec<String> =
-            sent.requests.iter().map(|(method, target)| format!("{method} {target}")).collect();
-        assert_eq!(requests, expected, "{command}");
+        let requests = sent.requests.iter().map(|(method, target)| format!("{method} {target}"));
+        assert_eq!(requests.collect::<Vec<_>>().join("; "), expected, "{command}");
     }
-    assert_eq!(sent_by("get all -A").expect("a command").requests.len(), ALL.len());
+    assert_eq!(sent_by("get all -A").expect("a command").requests.len(), ALL.split(' ').count());
 }
 
 #[test]

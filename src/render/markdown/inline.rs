@@ -84,13 +84,11 @@ pub(in crate::render) fn code_in_cell(text: &str) -> String {
     code(text).replace('|', "\\u{7c}")
 }
 
-/// Formats code as HTML.
 pub(super) fn code_in_html(text: &str) -> String {
     let text = escaped(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     format!("<code>{text}</code>")
 }
 
-/// Escapes a text for a table cell.
 pub(in crate::render) fn text_in_cell(text: &str) -> String {
     words(text).replace('|', "\\u{7c}")
 }
@@ -103,7 +101,6 @@ fn span(text: &str) -> String {
     format!("{fence}{pad}{text}{pad}{fence}")
 }
 
-/// Formats a fenced code block.
 pub(super) fn code_block(language: &str, lines: &str) -> String {
     let fence = "`".repeat(longest_run(lines).max(2) + 1);
     let lines: Vec<_> = lines.lines().map(escaped).collect();
@@ -114,7 +111,6 @@ fn longest_run(text: &str) -> usize {
     text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
 }
 
-/// Renders a line of spans.
 pub(super) fn line(line: &Line) -> String {
     let spans = line.0.iter().map(|span| match span {
         Span::Text(text) => words(text),
@@ -123,7 +119,6 @@ pub(super) fn line(line: &Line) -> String {
     spans.collect()
 }
 
-/// Renders a rule's text.
 pub(super) fn prose(prose: &str) -> String {
     let item = |line: &Line| format!("- {}\n", beginning(line));
     let blocks: Vec<String> = blocks(prose)

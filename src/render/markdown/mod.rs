@@ -39,7 +39,6 @@ const MAX_FINDINGS: usize = 10;
 const WIDTH: usize = 90;
 
 /// Renders the report in at most [`MAX_CHARS`] characters. Cases that do not fit are only counted.
-#[must_use]
 pub(crate) fn render(report: &Report) -> String {
     let title = format!("# kubetoll: {}\n\n", text(&facts::verdict(report)));
     let mind =
@@ -213,7 +212,6 @@ fn commands(verify: &str) -> String {
     block + &rest
 }
 
-/// Renders the messages of the findings, each with its severity and its rule.
 fn messages(findings: &[&Finding]) -> String {
     let message = |finding: &&Finding| {
         format!("- {}, {}: {}\n", finding.severity, rule::title(&finding.rule), short_words(&finding.message))
@@ -241,7 +239,6 @@ fn list(lines: impl Iterator<Item = String>) -> String {
     if all == 0 { String::new() } else { format!("{}{more}\n", shown.concat()) }
 }
 
-/// Renders the input, its losses, and the busiest minute.
 fn read(report: &Report) -> String {
     let lines = facts::read(report);
     let lines = lines.iter().map(|read| format!("- {}\n", short_text(read)));
@@ -250,7 +247,6 @@ fn read(report: &Report) -> String {
     folded("Input and server", &list(lines.chain(peaks)))
 }
 
-/// Renders the section on etcd's own log.
 fn etcd(report: &Report) -> String {
     let Some(log) = &report.etcd_log else { return String::new() };
     let mut out = vec![list(etcd_log::summary(log).iter().map(|read| format!("- {}\n", short_line(read))))];

@@ -4,7 +4,6 @@ use super::inline::{code, prose, words};
 use crate::render::links;
 use crate::report::v1::{RuleInfo, RuleRef};
 
-/// Renders a rule's description, fix and references.
 pub(in crate::render) fn help(rule: &RuleInfo) -> String {
     let mut out = vec![format!("{}.\n\n{}", words(rule.summary.trim_end_matches('.')), prose(&rule.why))];
     if let Some(quiet) = &rule.quiet_for {
@@ -21,7 +20,6 @@ pub(super) fn title(rule: &RuleRef) -> String {
     format!("{} {}", words(&rule.id), words(&rule.name))
 }
 
-/// Renders a reference, as a link if its URL is known.
 fn reference(reference: &str) -> String {
     match links::reference(reference) {
         Some(url) if url == reference => format!("<{url}>"),

@@ -10,7 +10,6 @@ const TITLES: [(&str, &str); 6] = [
     ("KT9", "The log"),
 ];
 
-#[must_use]
 pub(crate) fn title(family: &str) -> Option<&'static str> {
     TITLES.into_iter().find(|(own, _)| *own == family).map(|(_, title)| title)
 }

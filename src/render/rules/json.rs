@@ -38,9 +38,6 @@ struct FixCaseJson<'a> {
 }
 
 /// Renders rules as a JSON array.
-///
-/// # Panics
-/// Never: texts and numbers are valid JSON.
 #[must_use]
 pub fn render(rules: &[Rule]) -> String {
     let rules: Vec<RuleJson<'_>> = rules.iter().map(rule_json).collect();

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use super::family;
 use super::list::levels;
-use super::page::{Link, PagePart, parts};
+use super::page::{PagePart, parts};
+use crate::render::links;
 use crate::rules::figures::FILTERS;
 use crate::rules::variables::Root;
 use crate::rules::{Rule, RuleSet};
@@ -12,7 +13,6 @@ use crate::rules::{Rule, RuleSet};
 /// The maximum number of characters in a line of code.
 const WIDTH: usize = 110;
 
-/// Renders a rule's page.
 #[must_use]
 pub fn page(rule: &Rule) -> String {
     let mut page = format!("# {} {}\n\n{}.\n", rule.id, rule.name, escaped(&rule.summary));
@@ -26,18 +26,18 @@ pub fn page(rule: &Rule) -> String {
                 format!("- {} {}\n", escaped(&when), escaped(text.trim_end()).replace('\n', "\n  "))
             }
             PagePart::Code(language, text) => format!("```{language}\n{text}\n```\n"),
-            PagePart::Links(links) => links.iter().map(shown).collect(),
+            PagePart::References(texts) => texts.iter().map(|text| reference(text)).collect(),
         };
         page.push_str(&shown);
     }
     page
 }
 
-fn shown(link: &Link) -> String {
-    match &link.url {
-        Some(url) if *url == link.text => format!("- <{url}>\n"),
-        Some(url) => format!("- [{}]({url})\n", escaped(&link.text)),
-        None => format!("- {}\n", escaped(&link.text)),
+fn reference(text: &str) -> String {
+    match links::reference(text) {
+        Some(url) if url == text => format!("- <{url}>\n"),
+        Some(url) => format!("- [{}]({url})\n", escaped(text)),
+        None => format!("- {}\n", escaped(text)),
     }
 }
 

@@ -17,14 +17,7 @@ pub(super) enum PagePart {
     Case(String, String),
     /// A language, and source text in that language.
     Code(&'static str, String),
-    Links(Vec<Link>),
-}
-
-/// A reference, with its URL if the URL is known.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Link {
-    pub(super) text: String,
-    pub(super) url: Option<String>,
+    References(Vec<String>),
 }
 
 /// Returns the parts of the page in their order, from the message and the reason to the conditions. Breaks the
@@ -55,8 +48,7 @@ pub(super) fn parts(rule: &Rule, width: usize) -> Vec<PagePart> {
         parts.extend(cases(text));
     }
     if !rule.references.is_empty() {
-        let links = rule.references.iter().map(|reference| link(reference)).collect();
-        parts.extend([PagePart::Heading("References"), PagePart::Links(links)]);
+        parts.extend([PagePart::Heading("References"), PagePart::References(rule.references.clone())]);
     }
     parts.extend(silence(rule));
     parts.extend([PagePart::Heading("Condition"), PagePart::Prose(grouped(rule))]);
@@ -81,7 +73,6 @@ pub(super) fn parts(rule: &Rule, width: usize) -> Vec<PagePart> {
     parts
 }
 
-/// Describes how the rule groups requests.
 fn grouped(rule: &Rule) -> String {
     let family = match family::title(rule.family()) {
         Some(title) => format!("Family {}: {}. ", rule.family(), title.to_lowercase()),
@@ -143,22 +134,6 @@ fn merged(fixes: &[AudienceFix]) -> Vec<(String, &AudienceFix)> {
     merged
 }
 
-/// Parses a reference: a URL, a KEP, or an issue as GitHub writes it.
-fn link(reference: &str) -> Link {
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let issue = reference
-        .rsplit_once('#')
-        .filter(|(repository, number)| repository.split('/').count() == 2 && is_number(number));
-    let kep = reference.strip_prefix("KEP-").filter(|number| is_number(number));
-    let url = match (issue, kep) {
-        (Some((repository, number)), _) => Some(format!("https://github.com/{repository}/issues/{number}")),
-        (_, Some(number)) => Some(format!("https://github.com/kubernetes/enhancements/issues/{number}")),
-        _ => Some(reference.to_owned()).filter(|reference| reference.starts_with("https://")),
-    };
-    Link { text: reference.to_owned(), url }
-}
-
-/// Describes how to suppress a rule's findings.
 fn silence(rule: &Rule) -> Vec<PagePart> {
     let (what, client) = if rule.group_by.input {
         ("this finding", "")
@@ -197,17 +172,5 @@ mod tests {
         );
         let others = "{% if a %}A{% endif %} and {% if b %}B{% endif %}";
         assert_eq!(cases(others), [PagePart::Prose(others.to_owned())]);
-    }
-
-    #[test]
-    fn references_have_urls_if_known() {
-        for (reference, url) in [
-            ("KEP-2340", Some("https://github.com/kubernetes/enhancements/issues/2340")),
-            ("kubernetes/kubernetes#61343", Some("https://github.com/kubernetes/kubernetes/issues/61343")),
-            ("https://kubernetes.io/docs/#x", Some("https://kubernetes.io/docs/#x")),
-            ("SPARK-56793", None),
-        ] {
-            assert_eq!(link(reference).url.as_deref(), url, "{reference}");
-        }
     }
 }

@@ -2,7 +2,8 @@
 
 use anstyle::{AnsiColor, Style};
 
-use super::page::{Link, PagePart, parts};
+use super::page::{PagePart, parts};
+use crate::render::links;
 use crate::render::plain::escaped;
 use crate::render::table::wrapped;
 use crate::rules::Rule;
@@ -27,7 +28,7 @@ pub fn render(rule: &Rule, width: usize) -> String {
             PagePart::Prose(text) => prose(&text, "  ", width),
             PagePart::Case(when, text) => prose(&when, "  ", width) + &prose(&text, "    ", width),
             PagePart::Code(_, text) => text.lines().map(code).collect(),
-            PagePart::Links(links) => links.iter().map(shown_link).collect(),
+            PagePart::References(texts) => texts.iter().map(|text| reference(text)).collect(),
         };
         // No blank line between a heading and its text.
         page.push_str(if after_heading { shown.trim_start_matches('\n') } else { &shown });
@@ -40,10 +41,10 @@ fn code(line: &str) -> String {
     format!("    {CODE}{}{CODE:#}\n", escaped(line))
 }
 
-fn shown_link(link: &Link) -> String {
+fn reference(text: &str) -> String {
     let url =
-        link.url.as_deref().filter(|url| *url != link.text).map_or(String::new(), |url| format!("  {url}"));
-    format!("  {}{}\n", escaped(&link.text), escaped(&url))
+        links::reference(text).filter(|url| url != text).map_or(String::new(), |url| format!("  {url}"));
+    format!("  {}{url}\n", escaped(text))
 }
 
 /// Wraps paragraphs and lists. Each line begins with `indent`.

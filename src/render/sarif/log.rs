@@ -1,9 +1,10 @@
-//! The parts of SARIF 2.1.0 that kubetoll writes, under SARIF's names.
+//! The parts of SARIF 2.1.0 that kubetoll writes, under SARIF's names. Objects whose keys are in alphabetical order need
+//! no type here, because `json!` writes them in that order.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 #[derive(Serialize)]
 pub(super) struct Log {
@@ -17,9 +18,9 @@ pub(super) struct Log {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Run {
     pub(crate) tool: Tool,
-    pub(crate) invocations: [Invocation; 1],
+    pub(crate) invocations: [Value; 1],
     pub(crate) results: Vec<ResultObject>,
-    pub(crate) properties: Map<String, Value>,
+    pub(crate) properties: Value,
 }
 
 #[derive(Serialize)]
@@ -56,19 +57,6 @@ pub(super) struct Message {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Invocation {
-    pub(crate) execution_successful: bool,
-    pub(crate) tool_execution_notifications: Vec<Notification>,
-}
-
-#[derive(Serialize)]
-pub(super) struct Notification {
-    pub(crate) level: &'static str,
-    pub(crate) message: Message,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
 pub(super) struct ResultObject {
     pub(crate) rule_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,8 +68,7 @@ pub(super) struct ResultObject {
     pub(crate) related_locations: Vec<Location>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) partial_fingerprints: BTreeMap<&'static str, String>,
-    #[serde(skip_serializing_if = "Map::is_empty")]
-    pub(crate) properties: Map<String, Value>,
+    pub(crate) properties: Value,
 }
 
 #[derive(Serialize)]
@@ -93,27 +80,9 @@ pub(super) struct Location {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) message: Option<Message>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) physical_location: Option<PhysicalLocation>,
+    pub(crate) physical_location: Option<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) logical_locations: Vec<LogicalLocation>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct PhysicalLocation {
-    pub(crate) artifact_location: ArtifactLocation,
-    pub(crate) region: Region,
-}
-
-#[derive(Serialize)]
-pub(super) struct ArtifactLocation {
-    pub(crate) uri: String,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Region {
-    pub(crate) start_line: u64,
 }
 
 #[derive(Serialize)]

@@ -6,16 +6,12 @@
 mod log;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use self::log::{
-    ArtifactLocation, Driver, Invocation, Location, Log, LogicalLocation, Message, Notification,
-    PhysicalLocation, Region, ResultObject, Rule, Run, Tool,
-};
+use self::log::{Driver, Location, Log, LogicalLocation, Message, ResultObject, Rule, Run, Tool};
 use super::case::{self, FindingIndex};
-use super::escape::pretty_json;
+use super::escape::{percent_encoded, pretty_json};
 use super::plain::{counted, escaped};
 use super::{facts, links, markdown, prose};
 use crate::report::Report;
@@ -29,10 +25,6 @@ const MAX_RESULTS: usize = 5_000;
 const MAX_PLACES: usize = 10;
 
 /// Renders the report.
-///
-/// # Panics
-/// Never: all map keys are strings.
-#[must_use]
 pub(crate) fn render(report: &Report) -> String {
     let findings = FindingIndex::new(report);
     let cases = &report.cases[..report.cases.len().min(MAX_RESULTS)];
@@ -48,12 +40,12 @@ pub(crate) fn render(report: &Report) -> String {
                 rules: fired.iter().map(|rule| self::rule(rule)).collect(),
             },
         },
-        invocations: [Invocation {
-            execution_successful: report.rule_failures.is_empty(),
-            tool_execution_notifications: notifications(report),
-        }],
+        invocations: [json!({
+            "executionSuccessful": report.rule_failures.is_empty(),
+            "toolExecutionNotifications": notifications(report),
+        })],
         results,
-        properties: Map::from_iter([("verdict".to_owned(), facts::verdict(report).into())]),
+        properties: json!({ "verdict": facts::verdict(report) }),
     };
     let log = Log { schema: SCHEMA, version: "2.1.0", runs: [run] };
     pretty_json(&log) + "\n"
@@ -93,8 +85,8 @@ fn message(text: &str) -> Message {
     Message { text, markdown: None }
 }
 
-fn notifications(report: &Report) -> Vec<Notification> {
-    let notes = |level| move |text: String| Notification { level, message: message(&escaped(&text)) };
+fn notifications(report: &Report) -> Vec<Value> {
+    let notes = |level: &'static str| move |text: String| json!({ "level": level, "message": message(&escaped(&text)) });
     let problems = facts::problems(report).into_iter().map(notes("warning"));
     let suppressed = report.policy.suppressed.iter().map(|one| {
         format!("held back until {}: {} {} ({})", one.expires, one.rule.id, one.message, one.reason)
@@ -125,7 +117,7 @@ fn result(report: &Report, case: &Case, findings: &FindingIndex<'_>, fired: &[&R
     ResultObject {
         rule_id: case::rule(case).to_owned(),
         rule_index: fired.iter().position(|rule| rule.id == case::rule(case)),
-        level: level(case.severity),
+        level: if case.severity == "info" { "note" } else { case.severity },
         message: message(&text(case, findings)),
         related_locations: related.collect(),
         locations: [Location {
@@ -143,15 +135,6 @@ fn result(report: &Report, case: &Case, findings: &FindingIndex<'_>, fired: &[&R
     }
 }
 
-fn level(severity: &str) -> &'static str {
-    match severity {
-        "error" => "error",
-        "warning" => "warning",
-        _ => "note",
-    }
-}
-
-/// Describes what the client does, and how to fix it.
 fn text(case: &Case, findings: &FindingIndex<'_>) -> String {
     let mut parts = vec![escaped(&case::sentence(case)).into_owned()];
     if let Some(lead) = findings.worst_findings(case).first() {
@@ -160,13 +143,12 @@ fn text(case: &Case, findings: &FindingIndex<'_>) -> String {
             parts.push(format!("Tradeoff: {}", prose::plain(tradeoff)));
         }
     }
-    let size = case::size(case).map(|size| format!("{size}; ")).unwrap_or_default();
-    parts.push(format!("Case {}, {}: {size}rules {}", case.rank, case.severity, case::rules(case)));
+    parts.push(case::summary(case));
     parts.join("\n\n")
 }
 
-fn properties(report: &Report, case: &Case) -> Map<String, Value> {
-    let properties = json!({
+fn properties(report: &Report, case: &Case) -> Value {
+    json!({
         "rank": case.rank,
         "severity": case.severity,
         "client": case::client(case),
@@ -178,14 +160,9 @@ fn properties(report: &Report, case: &Case) -> Map<String, Value> {
         "peakPerMinute": case.peak_per_minute,
         "load": case.load,
         "findings": case.findings,
-    });
-    match properties {
-        Value::Object(properties) => properties,
-        _ => Map::new(),
-    }
+    })
 }
 
-/// Returns the logical location: a client, or the input.
 fn logical(case: &Case) -> LogicalLocation {
     let (client, kind) = case.client.as_deref().map_or(("input", "module"), |client| (client, "resource"));
     let full_name =
@@ -197,35 +174,24 @@ fn logical(case: &Case) -> LogicalLocation {
     }
 }
 
-fn place(evidence: &Evidence) -> PhysicalLocation {
+fn place(evidence: &Evidence) -> Value {
     physical(&evidence.file, evidence.line)
 }
 
 /// Returns the first line of the first file, for a case without a log line. Code scanning refuses a result without a
 /// file.
-fn first_line(report: &Report) -> Option<PhysicalLocation> {
+fn first_line(report: &Report) -> Option<Value> {
     report.input.sources.first().map(|source| physical(&source.file, 1))
 }
 
-fn physical(file: &str, line: u64) -> PhysicalLocation {
-    PhysicalLocation {
-        artifact_location: ArtifactLocation { uri: uri(file) },
-        region: Region { start_line: line.max(1) },
-    }
+fn physical(file: &str, line: u64) -> Value {
+    json!({ "artifactLocation": { "uri": uri(file) }, "region": { "startLine": line.max(1) } })
 }
 
 /// Converts a path to a URI reference. An absolute path becomes `file://` without a host.
 fn uri(path: &str) -> String {
-    let mut uri = if path.starts_with('/') { "file://".to_owned() } else { String::new() };
-    for byte in path.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
-            uri.push(char::from(byte));
-        } else {
-            // Writing to a `String` cannot fail.
-            let _ = write!(uri, "%{byte:02X}");
-        }
-    }
-    uri
+    let scheme = if path.starts_with('/') { "file://" } else { "" };
+    format!("{scheme}{}", percent_encoded(path, b"-._~/"))
 }
 
 #[cfg(test)]
