@@ -20,6 +20,7 @@ mod named;
 pub mod patterns;
 pub mod pipeline;
 pub mod products;
+pub mod profile;
 pub mod render;
 pub mod report;
 pub mod requests;

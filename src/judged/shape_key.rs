@@ -116,23 +116,9 @@ impl ShapeKey {
     /// and fingerprints contain it.
     #[must_use]
     pub fn name(&self) -> String {
-        let Some(verb) = self.verb else { return "(other shapes)".to_owned() };
-        let mut name = format!("{verb} {}", self.resource.as_deref().unwrap_or("(unknown)"));
-        if let Some(subresource) = &self.subresource {
-            name.push('/');
-            name.push_str(subresource);
-        }
-        match self.scope {
-            Some(Scope::Namespace) => name.push_str(" in a namespace"),
-            Some(Scope::Cluster) if matches!(verb, Verb::List | Verb::Watch | Verb::DeleteCollection) => {
-                name.push_str(" cluster-wide");
-            }
-            _ => {}
-        }
-        if !self.parameters.is_empty() {
-            name.push_str(" ?");
-            name.push_str(&self.parameters);
-        }
-        name
+        let Some(verb) = self.verb else { return shape_text::OTHER_SHAPES.to_owned() };
+        let resource = self.resource.as_deref().unwrap_or("(unknown)");
+        let scope = self.scope.map(Scope::as_str);
+        shape_text::name(verb.as_str(), resource, self.subresource.as_deref(), scope, &self.parameters)
     }
 }

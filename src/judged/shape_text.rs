@@ -10,6 +10,36 @@ use crate::k8s::secrets::masked;
 use crate::k8s::{Scope, Verb};
 use compact_str::CompactString;
 
+/// The name of the sum of request shapes beyond the limit per client.
+pub(crate) const OTHER_SHAPES: &str = "(other shapes)";
+
+/// A request shape in one line, from the fields of a shape in the report.
+pub(crate) fn name(
+    verb: &str,
+    resource: &str,
+    subresource: Option<&str>,
+    scope: Option<&str>,
+    parameters: &str,
+) -> String {
+    let mut name = format!("{verb} {resource}");
+    if let Some(subresource) = subresource {
+        name.push('/');
+        name.push_str(subresource);
+    }
+    match scope {
+        Some("namespace") => name.push_str(" in a namespace"),
+        Some("cluster") if matches!(verb, "list" | "watch" | "deletecollection") => {
+            name.push_str(" cluster-wide");
+        }
+        _ => {}
+    }
+    if !parameters.is_empty() {
+        name.push_str(" ?");
+        name.push_str(parameters);
+    }
+    name
+}
+
 /// The resource with its group, such as `deployments.apps`, or the class of a path that is not a resource.
 pub(crate) fn resource(target: &Target<CompactString>) -> String {
     match target {

@@ -318,11 +318,14 @@ pub struct Watching {
     pub doubled_instances: u64,
     /// Watches with `sendInitialEvents` that were refused and followed by a LIST.
     pub(crate) fallbacks: u64,
+    /// Watches that ran at the same time: the largest number from each instance for each collection, summed. A watch
+    /// that continues another one does not count again.
+    pub(crate) concurrent: u64,
 }
 
 merge_counts! {
     Watching:
-    add count, ended, short, doubled, doubled_instances, fallbacks;
+    add count, ended, short, doubled, doubled_instances, fallbacks, concurrent;
     max most_short, most_short_in_an_hour, most_at_once
 }
 

@@ -93,16 +93,19 @@ pub(super) fn add(
             ..Watching::default()
         });
     }
-    if instance.is_one_process() {
-        let (doubled, most) = beside(watches, log_end);
-        if most > 1 {
-            rows.pattern(first.shape).watching.merge(Watching {
-                doubled,
-                most_at_once: most,
-                doubled_instances: 1,
-                ..Watching::default()
-            });
-        }
+    let (doubled, most) = beside(watches, log_end);
+    // A watch at the end of the log is too short to overlap others.
+    let is_served = watches.iter().any(|watch| watch.response == ResponseClass::Served);
+    rows.pattern(first.shape)
+        .watching
+        .merge(Watching { concurrent: most.max(u64::from(is_served)), ..Watching::default() });
+    if instance.is_one_process() && most > 1 {
+        rows.pattern(first.shape).watching.merge(Watching {
+            doubled,
+            most_at_once: most,
+            doubled_instances: 1,
+            ..Watching::default()
+        });
     }
 }
 

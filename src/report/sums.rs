@@ -44,7 +44,9 @@ impl RequestsOverTime {
             Some(request_rates) => request_rates.rate(&self.sum)?,
             None => self.sum.rate()?,
         };
-        Some(rate_to_v1(rate, self.sum.total(), span))
+        let windows = self.sum.windows().counts.into_iter();
+        let squares = windows.map(|(_, count)| count.saturating_mul(count)).fold(0, u64::saturating_add);
+        Some(rate_to_v1(rate, self.sum.total(), squares, span))
     }
 }
 
@@ -189,13 +191,14 @@ pub(super) fn peak_per_minute(rate: Rate) -> f64 {
     (rate.peak as f64 / rate.window_minutes as f64 * 10.0).round() / 10.0
 }
 
-fn rate_to_v1(rate: Rate, total: u64, span: Option<(i64, i64)>) -> v1::Rate {
+fn rate_to_v1(rate: Rate, total: u64, sum_of_squares: u64, span: Option<(i64, i64)>) -> v1::Rate {
     v1::Rate {
         peak_per_minute: peak_per_minute(rate),
         peak_at: v1::Timestamp(rate.peak_at),
         mean_per_active_minute: rate.mean_per_minute(total, span),
         active_minutes: rate.active_minutes,
         window_minutes: rate.window_minutes,
+        sum_of_squares,
     }
 }
 

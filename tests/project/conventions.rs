@@ -13,7 +13,7 @@ use super::modules::{Module, Modules};
 use super::prose::Prose;
 
 /// The rooms. Each may import only those above it.
-const ROOMS: [&str; 17] = [
+const ROOMS: [&str; 20] = [
     "files",
     "k8s",
     "apiserver",
@@ -28,6 +28,9 @@ const ROOMS: [&str; 17] = [
     "upgrade",
     "rules",
     "report",
+    "profile",
+    "diff",
+    "budget",
     "render",
     "pipeline",
     "cli",

@@ -309,6 +309,9 @@ pub(crate) struct Rate {
     pub(crate) active_minutes: u64,
     /// The width of the windows in minutes. More than 1 if requests began in more than 1,536 different minutes.
     pub(crate) window_minutes: u64,
+    /// The sum of the squared numbers of requests of all windows. `kubetoll diff` tells bursts from steady requests
+    /// by it.
+    pub(crate) sum_of_squares: u64,
 }
 
 /// One client.

@@ -1,0 +1,269 @@
+//! The profile of one run.
+
+use std::collections::BTreeMap;
+
+use super::report_file::{ClientFields, NotAReport, ReportFile, ShapeFields};
+use crate::judged::shape_text;
+use crate::k8s::timestamp::parse_micros;
+
+/// Requests within this time after the first request of their client belong to its start, if no such request comes
+/// later. For example, a client asks for the server's APIs once. In microseconds.
+const START: i64 = 60_000_000;
+const MINUTE: f64 = 60_000_000.0;
+/// The shortest time that a rate is computed for, in minutes.
+const SHORTEST: f64 = 1.0 / 60.0;
+
+/// What each client sends in one run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunProfile {
+    pub(crate) kube_version: String,
+    pub(crate) etcd_version: Option<String>,
+    /// From the first to the last event; `None` if the log has no timestamps.
+    pub(crate) minutes: Option<f64>,
+    /// Whether a filter left events out.
+    pub(crate) is_filtered: bool,
+    /// The log has only RequestReceived events.
+    pub(crate) received_only: bool,
+    /// Requests by verb.
+    pub(crate) verbs: BTreeMap<String, u64>,
+    /// Whether the report shows which LISTs belong to informers. `kubetoll scan --no-patterns` does not look for them.
+    pub(crate) has_patterns: bool,
+    /// Each LIST and WATCH that kubetoll did not follow, so it may not recognize informers among them.
+    pub(crate) not_followed: u64,
+    /// Whether the log shows the start of watches. Without ResponseStarted events, it shows only watches that ended.
+    pub(crate) shows_open_watches: bool,
+    /// The largest number of nodes that one client ran on.
+    pub(crate) nodes: u64,
+    /// By name; see [`RunProfile::client_name`].
+    pub(crate) clients: BTreeMap<String, ClientProfile>,
+    pub(crate) findings: Vec<RunFinding>,
+}
+
+/// What one client sends in a run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ClientProfile {
+    /// From the client's first request to the end of the run.
+    pub(crate) minutes: f64,
+    /// How often the client started: the median over its informers, or else the number of its instances.
+    pub(crate) starts: u64,
+    /// By name, such as `list pods cluster-wide ?limit=500`.
+    pub(crate) shapes: BTreeMap<String, ShapeProfile>,
+}
+
+/// The requests of a client in one shape. Every request is in exactly one of `informer_starts`, `once`, `steady` and,
+/// for each WATCH, `renewals`.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ShapeProfile {
+    pub(crate) verb: String,
+    /// The first LISTs of informers, all pages of them.
+    pub(crate) informer_starts: u64,
+    /// Requests of a shape that the client sends only within a minute of its first request.
+    pub(crate) once: u64,
+    /// All other requests. A WATCH counts only if it ended within 65 s.
+    pub(crate) steady: u64,
+    /// Each WATCH that lasted. Their number depends on timeouts and on the length of the run.
+    pub(crate) renewals: u64,
+    /// Watches that are open at the same time.
+    pub(crate) watches: u64,
+    /// How much more the requests per minute vary than random independent requests (1). The index of dispersion: the
+    /// variance divided by the mean.
+    pub(crate) dispersion: f64,
+    /// Requests by the source of the result, the likely one if the verdict is `depends`.
+    pub(crate) served_from: BTreeMap<String, u64>,
+    /// LISTs and GETs read from etcd.
+    pub(crate) etcd_reads: u64,
+    /// Writes to etcd.
+    pub(crate) writes: u64,
+}
+
+/// A finding of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunFinding {
+    pub(crate) rule: String,
+    pub(crate) rule_name: String,
+    pub(crate) severity: String,
+    pub(crate) client: Option<String>,
+    pub(crate) shape: Option<String>,
+    pub(crate) message: String,
+}
+
+impl ShapeProfile {
+    /// All requests.
+    #[must_use]
+    pub(crate) fn requests(&self) -> u64 {
+        self.informer_starts + self.once + self.steady + self.renewals
+    }
+
+    /// The source of most requests.
+    #[must_use]
+    pub(crate) fn main_source(&self) -> &str {
+        let most = self.served_from.iter().max_by_key(|(_, requests)| **requests);
+        most.map_or("", |(source, _)| source)
+    }
+
+    /// Adds the requests of another shape or run. The larger dispersion counts.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.verb.clone_from(&other.verb);
+        self.informer_starts += other.informer_starts;
+        self.once += other.once;
+        self.steady += other.steady;
+        self.renewals += other.renewals;
+        self.watches += other.watches;
+        self.dispersion = self.dispersion.max(other.dispersion);
+        self.etcd_reads += other.etcd_reads;
+        self.writes += other.writes;
+        for (source, requests) in &other.served_from {
+            *self.served_from.entry(source.clone()).or_default() += requests;
+        }
+    }
+}
+
+impl ClientProfile {
+    /// Adds the requests of another client, or of the same client in another run.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.starts += other.starts;
+        for (name, shape) in &other.shapes {
+            self.shapes.entry(name.clone()).or_default().add(shape);
+        }
+    }
+}
+
+impl RunProfile {
+    /// Reads the JSON report of a run.
+    ///
+    /// # Errors
+    /// If the text is not a JSON report of a version that this kubetoll reads.
+    pub(crate) fn from_report(json: &[u8]) -> Result<Self, NotAReport> {
+        let report = ReportFile::parse(json)?;
+        let time = |text: &Option<String>| text.as_deref().and_then(parse_micros);
+        let span = time(&report.input.first_timestamp).zip(time(&report.input.last_timestamp));
+        let mut verbs = BTreeMap::new();
+        let (mut lists, mut has_patterns) = (0, false);
+        for shape in report.clients.iter().flat_map(|client| &client.shapes) {
+            *verbs.entry(shape.verb.clone()).or_default() += shape.requests;
+            lists += u64::from(shape.verb == "list" || shape.verb == "watch");
+            has_patterns |= shape.pattern.is_some();
+        }
+        let followed = &report.followed;
+        let mut clients: BTreeMap<String, ClientProfile> = BTreeMap::new();
+        for fields in &report.clients {
+            let client = clients.entry(Self::client_name(fields)).or_default();
+            let own = ClientProfile::from_fields(fields, span);
+            client.minutes = client.minutes.max(own.minutes);
+            client.add(&own);
+        }
+        Ok(Self {
+            minutes: span.map(|(first, last)| minutes(last - first)),
+            is_filtered: report.input.filtered > 0,
+            received_only: report.input.received_only,
+            has_patterns: lists == 0 || has_patterns || followed.lists.requests + followed.watches.requests > 0,
+            not_followed: followed.lists.left_out + followed.watches.left_out,
+            shows_open_watches: report.input.events_by_stage.get("ResponseStarted").is_some_and(|n| *n > 0)
+                || report.input.access_lines > 0,
+            nodes: report.clients.iter().map(|client| client.nodes.count).max().unwrap_or(0),
+            verbs,
+            clients,
+            kube_version: report.server.kube_version,
+            etcd_version: report.server.etcd_version,
+            findings: report
+                .findings
+                .into_iter()
+                .map(|finding| RunFinding {
+                    rule: finding.rule.id,
+                    rule_name: finding.rule.name,
+                    severity: finding.severity,
+                    client: finding.client,
+                    shape: finding.shape,
+                    message: finding.message,
+                })
+                .collect(),
+        })
+    }
+
+    /// The identity. With impersonation, also the authenticated user.
+    fn client_name(fields: &ClientFields) -> String {
+        match &fields.impersonated_by {
+            Some(real) => format!("{} (by {real})", fields.identity),
+            None => fields.identity.clone(),
+        }
+    }
+}
+
+impl ClientProfile {
+    fn from_fields(fields: &ClientFields, span: Option<(i64, i64)>) -> Self {
+        let first = fields.first_timestamp.as_deref().and_then(parse_micros);
+        let own_minutes = first.zip(span).map_or(0.0, |(first, (_, last))| minutes(last - first));
+        let patterns = || fields.shapes.iter().filter_map(|shape| shape.pattern.as_ref());
+        let mut starts: Vec<u64> = patterns().filter_map(|pattern| Some(pattern.informers.as_ref()?.starts)).collect();
+        starts.retain(|starts| *starts > 0);
+        starts.sort_unstable();
+        let median = starts.get(starts.len().saturating_sub(1) / 2).copied();
+        let instances = || patterns().map(|pattern| pattern.instances).max();
+        let mut client = Self {
+            minutes: own_minutes,
+            starts: median.or_else(instances).unwrap_or(1).max(1),
+            shapes: BTreeMap::new(),
+        };
+        for shape in &fields.shapes {
+            let name = match &shape.resource {
+                None => shape_text::OTHER_SHAPES.to_owned(),
+                Some(resource) => shape_text::name(
+                    &shape.verb,
+                    resource,
+                    shape.subresource.as_deref(),
+                    shape.scope.as_deref(),
+                    &shape.parameters,
+                ),
+            };
+            let own = ShapeProfile::from_fields(shape, first, own_minutes);
+            client.shapes.entry(name).or_default().add(&own);
+        }
+        client
+    }
+}
+
+impl ShapeProfile {
+    fn from_fields(fields: &ShapeFields, client_first: Option<i64>, minutes: f64) -> Self {
+        let pattern = fields.pattern.as_ref();
+        let source = fields.likely.as_ref().unwrap_or(&fields.served_from);
+        let reads_etcd = source == "etcd" && matches!(&*fields.verb, "list" | "get");
+        let mut shape = Self {
+            verb: fields.verb.clone(),
+            dispersion: dispersion(fields, minutes),
+            served_from: BTreeMap::from([(source.clone(), fields.requests)]),
+            etcd_reads: if reads_etcd { fields.requests } else { 0 },
+            writes: fields.etcd_writes,
+            ..Self::default()
+        };
+        if fields.verb == "watch" {
+            let watches = pattern.and_then(|pattern| pattern.watches.as_ref());
+            shape.watches = watches.map_or(0, |watches| watches.concurrent);
+            shape.steady = watches.map_or(0, |watches| watches.short.min(fields.requests));
+            shape.renewals = fields.requests - shape.steady;
+            return shape;
+        }
+        let informers = pattern.and_then(|pattern| pattern.informers.as_ref());
+        shape.informer_starts =
+            informers.map_or(0, |informers| (informers.starts + informers.further_pages).min(fields.requests));
+        let rest = fields.requests - shape.informer_starts;
+        let last = fields.last_timestamp.as_deref().and_then(parse_micros);
+        let is_once = client_first.zip(last).is_some_and(|(first, last)| last - first <= START);
+        *if is_once { &mut shape.once } else { &mut shape.steady } = rest;
+        shape
+    }
+}
+
+/// The index of dispersion of the requests per minute over `minutes`, at least 1.
+#[allow(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+fn dispersion(fields: &ShapeFields, minutes: f64) -> f64 {
+    let Some(rate) = &fields.rate else { return 1.0 };
+    let windows = (minutes / rate.window_minutes.max(1) as f64).max(1.0);
+    let mean = fields.requests as f64 / windows;
+    let variance = rate.sum_of_squares as f64 / windows - mean * mean;
+    (variance / mean).max(1.0)
+}
+
+#[allow(clippy::cast_precision_loss, reason = "times are far below 2^52 microseconds")]
+fn minutes(micros: i64) -> f64 {
+    (micros as f64 / MINUTE).max(SHORTEST)
+}
