@@ -11,6 +11,7 @@ pub mod apiserver;
 mod cache;
 pub mod cost;
 pub mod decode;
+pub mod diff;
 pub mod files;
 pub mod input;
 pub mod judged;

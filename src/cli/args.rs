@@ -7,9 +7,10 @@ use std::str::FromStr;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::format::Format;
-pub(super) use super::judge_args::{FilterArgs, JudgeArgs, ReadArgs, RuleArgs, ServerArgs};
+pub(super) use super::judge_args::{FilterArgs, JudgeArgs, ReadArgs, ReadingArgs, RuleArgs, ServerArgs};
 use super::number::number;
 use super::output_path;
+use crate::diff::{DiffFailOn, NameMap, Unit};
 use crate::render::details::{self, Details};
 use crate::render::formats;
 use crate::render::text::TOP;
@@ -41,6 +42,18 @@ Examples:
 
 Exit status: 0 success, 2 kubetoll could not do the work.";
 
+const DIFF_HELP: &str = "\
+Examples:
+  kubetoll diff --base main.log --new pr.log --user 'shop/order-operator'
+  kubetoll diff --base main-1.log main-2.log main-3.log --new pr-1.log pr-2.log pr-3.log --fail-on new-shape
+  kubetoll diff --base main.json --new pr.json --per 'request-of=patch orders.shop.example/status' --format markdown
+  kubetoll diff --base main.log --new pr.log --fail-on 'etcd-reads>+10%' --fail-on 'watches>+0'
+
+Exit status:
+  0  success
+  1  --fail-on found something
+  2  kubetoll could not do the work, or the sides cannot be compared";
+
 /// Shows what each client costs your Kubernetes control plane, from recorded audit logs.
 #[derive(Debug, Parser)]
 #[command(name = "kubetoll", version, max_term_width = 100, after_help = EXIT_STATUS)]
@@ -68,6 +81,12 @@ pub(super) enum Command {
     /// cache, limits that become honored or ignored, requests that the server refuses, and removed APIs.
     #[command(after_help = UPGRADE_HELP)]
     Upgrade(UpgradeArgs),
+    /// Compare the requests of two sides, such as before and after a change of an operator.
+    ///
+    /// Each PATH is one run: a log, a directory with the logs of one run, or a saved JSON report of `kubetoll scan`.
+    /// With several runs a side, their spread shows which differences are chance.
+    #[command(after_help = DIFF_HELP)]
+    Diff(DiffArgs),
     /// Show where the server serves a request from, and why.
     Classify(ClassifyArgs),
     /// List, explain and check the rules for findings.
@@ -185,6 +204,58 @@ pub(super) struct UpgradeArgs {
     /// When to color the text. `NO_COLOR` is honored.
     #[arg(long, value_enum, default_value_t = Color::Auto, help_heading = "Output")]
     pub(crate) color: Color,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct DiffArgs {
+    /// The runs before the change.
+    #[arg(long, required = true, num_args = 1.., value_name = "PATH", help_heading = "Sides")]
+    pub(crate) base: Vec<PathBuf>,
+    /// The runs after the change.
+    #[arg(long, required = true, num_args = 1.., value_name = "PATH", help_heading = "Sides")]
+    pub(crate) new: Vec<PathBuf>,
+    /// The unit of rates: `minute`, `node` (for each node and minute), `run`, or `request-of=SELECTOR`. A selector is
+    /// a verb and a resource, such as `patch widgets.example.com/status`, with a client's identity before them if
+    /// only its requests count.
+    #[arg(long, value_name = "UNIT", default_value = "minute", help_heading = "Sides")]
+    pub(crate) per: Unit,
+    /// Compare clients whose names match the regular expression under another name. NAME may use `$1`. Random
+    /// suffixes are always folded: `e2e-x7k2p` is compared as `e2e-*`.
+    #[arg(long, value_name = "REGEX=NAME", help_heading = "Sides")]
+    pub(crate) map: Vec<NameMap>,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArgs,
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+    #[command(flatten)]
+    pub(crate) rules: RuleArgs,
+    /// Exit with 1 for a request of a new shape (`new-shape`), for a new finding (`finding`), or for a total that
+    /// rises by more than a limit and by more than chance: `etcd-reads>+10%`, `requests>+20%`, `writes>+5%`,
+    /// `watches>+0`. You can repeat this flag.
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', help_heading = "Output")]
+    pub(crate) fail_on: Vec<DiffFailOn>,
+    /// The output format. Default: text, or the format of the file extension of `--output`.
+    #[arg(long, value_enum, help_heading = "Output")]
+    pub(crate) format: Option<DiffFormat>,
+    /// Write to a file instead of standard output. The file is written whole or not at all. PATH has a `/` or a `.`,
+    /// or is `-` for standard output.
+    #[arg(short, long, value_name = "PATH", value_parser = output_path::parse, help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+    /// The maximum number of rows in each table.
+    #[arg(long, value_name = "N", default_value_t = TOP, value_parser = number::<usize>(0..=i64::MAX, "how many rows to print, such as 20"), help_heading = "Output")]
+    pub(crate) top: usize,
+    /// When to color the text. `NO_COLOR` is honored.
+    #[arg(long, value_enum, default_value_t = Color::Auto, help_heading = "Output")]
+    pub(crate) color: Color,
+}
+
+/// The output formats of `diff`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum DiffFormat {
+    Text,
+    Json,
+    Markdown,
+    Github,
 }
 
 /// The output formats of `upgrade`.

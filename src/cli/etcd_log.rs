@@ -54,7 +54,7 @@ pub(super) fn read(
     if args.etcd_log.is_empty() {
         return Ok(EtcdLogResult { log: None, empty: Vec::new() });
     }
-    let progress = Progress::new(sources.bytes_on_disk, !args.read.no_progress);
+    let progress = Progress::new(sources.bytes_on_disk, !args.read.reading.no_progress);
     let log = pipeline::etcd_log(&sources.list, settings, &progress.read)?;
     let holds_none = |source: u32| !log.lines.by_source.contains_key(&source);
     let empty = paths::without_content(&args.etcd_log, sources, holds_none)

@@ -44,6 +44,13 @@ pub(super) struct ReadArgs {
     #[command(flatten)]
     pub(crate) logs: LogArgs,
     #[command(flatten)]
+    pub(crate) reading: ReadingArgs,
+}
+
+/// How to read logs.
+#[derive(Debug, Args)]
+pub(super) struct ReadingArgs {
+    #[command(flatten)]
     pub(crate) filter: FilterArgs,
     /// Hide the progress bar.
     #[arg(long, help_heading = "Output")]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use rayon::ThreadPoolBuilder;
 
-use super::args::{FilterArgs, ReadArgs};
+use super::args::{FilterArgs, ReadingArgs};
 use super::progress::Progress;
 use super::{memory, paths, server};
 use crate::apiserver::{ConfiguredNames, Server};
@@ -27,7 +27,7 @@ const STACK: usize = 8 << 20;
 
 /// Runs `work` in the thread pool that reads logs and builds the report. `work` gets the number of threads.
 pub(super) fn in_pool<T: Send>(
-    args: &ReadArgs,
+    args: &ReadingArgs,
     work: impl FnOnce(usize) -> anyhow::Result<T> + Send,
 ) -> anyhow::Result<T> {
     let cores = all_cores();
@@ -41,7 +41,7 @@ fn all_cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-pub(super) fn settings(args: &ReadArgs, threads: usize) -> anyhow::Result<Settings> {
+pub(super) fn settings(args: &ReadingArgs, threads: usize) -> anyhow::Result<Settings> {
     Ok(Settings {
         threads,
         max_record: usize::from(args.max_line.unwrap_or(memory::MAX_LINE)) << 20,
@@ -53,8 +53,8 @@ pub(super) fn settings(args: &ReadArgs, threads: usize) -> anyhow::Result<Settin
     })
 }
 
-pub(super) fn sources(args: &ReadArgs) -> anyhow::Result<Sources> {
-    let mut sources = Sources::discover(&args.logs.all())?;
+pub(super) fn sources(paths: &[PathBuf], args: &ReadingArgs) -> anyhow::Result<Sources> {
+    let mut sources = Sources::discover(paths)?;
     if Dedup::from(args.dedup) != Dedup::Off {
         sources.drop_duplicates();
     }
@@ -114,7 +114,9 @@ fn etcd_version(server: &mut Server, mut stated: Vec<(EtcdVersion, String)>) -> 
 }
 
 pub(super) struct LogReader<'a> {
-    pub(super) args: &'a ReadArgs,
+    pub(super) args: &'a ReadingArgs,
+    /// The paths as the user gave them. `sources` are the files in them.
+    pub(super) paths: Vec<PathBuf>,
     pub(super) settings: Settings,
     pub(super) sources: Sources,
     pub(super) server: Server,
@@ -185,11 +187,12 @@ impl LogReader<'_> {
                 counts.events == 0 && !of_server.iter().any(|kind| counts.foreign.contains_key(kind))
             })
         };
-        let paths = self.args.logs.all();
         let without_content: Vec<&PathBuf> =
-            paths::without_content(&paths, &self.sources, holds_none).collect();
-        let mut messages: Vec<String> =
-            without_content.iter().map(|given| self.nothing_in(given, ledger, paths.len() == 1)).collect();
+            paths::without_content(&self.paths, &self.sources, holds_none).collect();
+        let mut messages: Vec<String> = without_content
+            .iter()
+            .map(|given| self.nothing_in(given, ledger, self.paths.len() == 1))
+            .collect();
         if !messages.is_empty() {
             let damaged = ledger.input.damaged.iter();
             let long =

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::bail;
 
-use super::args::ReadArgs;
+use super::args::ReadingArgs;
 
 /// The most memory that one thread uses, in bytes. It is for the thread's blocks of the log, and for the texts in
 /// these blocks. docs/inputs.md shows this number.
@@ -19,7 +19,7 @@ pub(super) const MAX_LINE: u16 = 64;
 
 /// Returns an error if `--max-line` and `--threads` may need more memory than is available. Never fails if they need
 /// at most as much as their defaults.
-pub(super) fn check(args: &ReadArgs, threads: usize, default_threads: usize) -> anyhow::Result<()> {
+pub(super) fn check(args: &ReadingArgs, threads: usize, default_threads: usize) -> anyhow::Result<()> {
     let max_line = u64::from(args.max_line.unwrap_or(MAX_LINE));
     let needed_by = needed(max_line, threads as u64);
     if needed_by <= needed(u64::from(MAX_LINE), default_threads as u64) {

@@ -3,6 +3,7 @@
 mod args;
 mod by;
 mod classify;
+mod diff;
 mod etcd_log;
 mod extract;
 mod format;
@@ -21,6 +22,7 @@ mod paths;
 mod products;
 mod progress;
 mod rules;
+mod run_profile;
 mod scan;
 mod server;
 mod upgrade;
@@ -59,6 +61,7 @@ pub fn main() -> ExitCode {
     let done = match cli.command {
         Command::Scan(args) => scan::run(args),
         Command::Extract(args) => extract::run(&args),
+        Command::Diff(args) => diff::run(&args),
         Command::Upgrade(args) => upgrade::run(&args),
         Command::Classify(args) => classify::run(&args),
         Command::Rules(command) => rules::run(&command),

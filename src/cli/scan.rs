@@ -25,7 +25,7 @@ use crate::requests::filter::Filter;
 
 pub(super) fn run(mut args: ScanArgs) -> anyhow::Result<u8> {
     name_output(&mut args)?;
-    log_reader::in_pool(&args.judge.read, |threads| scan(&args, threads))
+    log_reader::in_pool(&args.judge.read.reading, |threads| scan(&args, threads))
 }
 
 /// Sets the format of `--output` from a `--format` without a path, or else from the file extension.
@@ -51,7 +51,7 @@ fn scan(args: &ScanArgs, threads: usize) -> anyhow::Result<u8> {
     let server = server::server(&server_args)?;
     let inventory = inventory::load(&judge.inventory)?;
     let count = RankedCount::from_args(args)?;
-    let settings = log_reader::settings(&judge.read, threads)?;
+    let settings = log_reader::settings(&judge.read.reading, threads)?;
     let settings = Settings { patterns: !judge.no_patterns && count.is_none(), by: args.by, ..settings };
     let pages = match &count {
         Some(count) => vec![Format { format: OutputFormat::text(), path: count.to.clone() }],
@@ -61,12 +61,13 @@ fn scan(args: &ScanArgs, threads: usize) -> anyhow::Result<u8> {
         bail!("--details is a part of the text; leave out --details, or add --format text");
     }
     check_paths(args)?;
-    let sources = log_reader::sources(&judge.read)?;
+    let paths = judge.read.logs.all();
+    let sources = log_reader::sources(&paths, &judge.read.reading)?;
     let etcd_sources = etcd_log::sources(judge, settings.dedup)?;
     check_outputs(args, &pages, &sources, &etcd_sources)?;
     let etcd = etcd_log::read(judge, &etcd_sources, &settings)?;
     let given_version = server_args.kube_version.is_some().then_some(server.version);
-    let mut reader = LogReader { args: &judge.read, settings, sources, server };
+    let mut reader = LogReader { args: &judge.read.reading, paths, settings, sources, server };
     if let Some(count) = count {
         return print_count(&reader, &count, args);
     }

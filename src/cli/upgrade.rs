@@ -21,7 +21,7 @@ use crate::upgrade::{Comparison, ServerState, UpgradeReport, compare};
 use crate::version::{Inferred, VersionSource};
 
 pub(super) fn run(args: &UpgradeArgs) -> anyhow::Result<u8> {
-    log_reader::in_pool(&args.read, |threads| upgrade(args, threads))
+    log_reader::in_pool(&args.read.reading, |threads| upgrade(args, threads))
 }
 
 fn upgrade(args: &UpgradeArgs, threads: usize) -> anyhow::Result<u8> {
@@ -43,13 +43,14 @@ fn upgrade(args: &UpgradeArgs, threads: usize) -> anyhow::Result<u8> {
     );
     let from = server::server(&server_args).map_err(|error| with_own_flags(&error))?;
     let others = others(args, &server_args)?;
-    let settings = Settings { patterns: false, ..log_reader::settings(&args.read, threads)? };
-    let sources = log_reader::sources(&args.read)?;
+    let settings = Settings { patterns: false, ..log_reader::settings(&args.read.reading, threads)? };
+    let paths = args.read.logs.all();
+    let sources = log_reader::sources(&paths, &args.read.reading)?;
     let named: Vec<_> = args.output.iter().filter(|path| !is_stdout(path)).cloned().collect();
     let inputs = Inputs::from_logs(&sources, args.config.as_deref());
     outputs::check(&named, &inputs, named.is_empty())?;
     let given = server_args.kube_version.is_some().then_some(from.version);
-    let mut reader = LogReader { args: &args.read, settings, sources, server: from };
+    let mut reader = LogReader { args: &args.read.reading, paths, settings, sources, server: from };
     let (ledger, detected) = reader.read(given, Vec::new())?;
     let empty = reader.paths_without_events(&ledger);
     for message in &empty {

@@ -3,7 +3,7 @@
 /// Whether all characters are from the alphabet of generated names: no vowels, and no characters that look alike.
 ///
 /// Source: k8s.io/apimachinery `pkg/util/rand/rand.go:alphanums`.
-fn is_generated(text: &str) -> bool {
+pub(crate) fn is_generated(text: &str) -> bool {
     text.bytes().all(|byte| b"bcdfghjklmnpqrstvwxz2456789".contains(&byte))
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn is_ordinal(text: &str) -> bool {
 }
 
 /// Whether the text can be the suffix that the server adds to `generateName`.
-fn is_random(text: &str) -> bool {
+pub(crate) fn is_random(text: &str) -> bool {
     text.len() == 5 && is_generated(text)
 }
 

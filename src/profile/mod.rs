@@ -2,10 +2,8 @@
 //!
 //! `kubetoll diff` compares such profiles. Budgets limit them.
 
-#![allow(dead_code, reason = "budgets and diff come next")]
-
-mod report_file;
 mod run;
+mod saved_report;
 
-pub(crate) use report_file::{NotAReport, is_report};
 pub use run::{ClientProfile, RunFinding, RunProfile, ShapeProfile};
+pub(crate) use saved_report::is_report;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::report_file::{ClientFields, NotAReport, ReportFile, ShapeFields};
+use super::saved_report::{NotAReport, SavedClient, SavedReport, SavedShape};
 use crate::judged::shape_text;
 use crate::k8s::timestamp::parse_micros;
 
@@ -15,6 +15,7 @@ const SHORTEST: f64 = 1.0 / 60.0;
 
 /// What each client sends in one run.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::struct_excessive_bools, reason = "each says what the log shows")]
 pub struct RunProfile {
     pub(crate) kube_version: String,
     pub(crate) etcd_version: Option<String>,
@@ -134,7 +135,7 @@ impl RunProfile {
     /// # Errors
     /// If the text is not a JSON report of a version that this kubetoll reads.
     pub(crate) fn from_report(json: &[u8]) -> Result<Self, NotAReport> {
-        let report = ReportFile::parse(json)?;
+        let report = SavedReport::parse(json)?;
         let time = |text: &Option<String>| text.as_deref().and_then(parse_micros);
         let span = time(&report.input.first_timestamp).zip(time(&report.input.last_timestamp));
         let mut verbs = BTreeMap::new();
@@ -146,9 +147,9 @@ impl RunProfile {
         }
         let followed = &report.followed;
         let mut clients: BTreeMap<String, ClientProfile> = BTreeMap::new();
-        for fields in &report.clients {
-            let client = clients.entry(Self::client_name(fields)).or_default();
-            let own = ClientProfile::from_fields(fields, span);
+        for saved in &report.clients {
+            let client = clients.entry(Self::client_name(saved)).or_default();
+            let own = ClientProfile::from_saved(saved, span);
             client.minutes = client.minutes.max(own.minutes);
             client.add(&own);
         }
@@ -156,7 +157,9 @@ impl RunProfile {
             minutes: span.map(|(first, last)| minutes(last - first)),
             is_filtered: report.input.filtered > 0,
             received_only: report.input.received_only,
-            has_patterns: lists == 0 || has_patterns || followed.lists.requests + followed.watches.requests > 0,
+            has_patterns: lists == 0
+                || has_patterns
+                || followed.lists.requests + followed.watches.requests > 0,
             not_followed: followed.lists.left_out + followed.watches.left_out,
             shows_open_watches: report.input.events_by_stage.get("ResponseStarted").is_some_and(|n| *n > 0)
                 || report.input.access_lines > 0,
@@ -181,20 +184,21 @@ impl RunProfile {
     }
 
     /// The identity. With impersonation, also the authenticated user.
-    fn client_name(fields: &ClientFields) -> String {
-        match &fields.impersonated_by {
-            Some(real) => format!("{} (by {real})", fields.identity),
-            None => fields.identity.clone(),
+    fn client_name(saved: &SavedClient) -> String {
+        match &saved.impersonated_by {
+            Some(real) => format!("{} (by {real})", saved.identity),
+            None => saved.identity.clone(),
         }
     }
 }
 
 impl ClientProfile {
-    fn from_fields(fields: &ClientFields, span: Option<(i64, i64)>) -> Self {
-        let first = fields.first_timestamp.as_deref().and_then(parse_micros);
+    fn from_saved(saved: &SavedClient, span: Option<(i64, i64)>) -> Self {
+        let first = saved.first_timestamp.as_deref().and_then(parse_micros);
         let own_minutes = first.zip(span).map_or(0.0, |(first, (_, last))| minutes(last - first));
-        let patterns = || fields.shapes.iter().filter_map(|shape| shape.pattern.as_ref());
-        let mut starts: Vec<u64> = patterns().filter_map(|pattern| Some(pattern.informers.as_ref()?.starts)).collect();
+        let patterns = || saved.shapes.iter().filter_map(|shape| shape.pattern.as_ref());
+        let mut starts: Vec<u64> =
+            patterns().filter_map(|pattern| Some(pattern.informers.as_ref()?.starts)).collect();
         starts.retain(|starts| *starts > 0);
         starts.sort_unstable();
         let median = starts.get(starts.len().saturating_sub(1) / 2).copied();
@@ -204,7 +208,7 @@ impl ClientProfile {
             starts: median.or_else(instances).unwrap_or(1).max(1),
             shapes: BTreeMap::new(),
         };
-        for shape in &fields.shapes {
+        for shape in &saved.shapes {
             let name = match &shape.resource {
                 None => shape_text::OTHER_SHAPES.to_owned(),
                 Some(resource) => shape_text::name(
@@ -215,7 +219,7 @@ impl ClientProfile {
                     &shape.parameters,
                 ),
             };
-            let own = ShapeProfile::from_fields(shape, first, own_minutes);
+            let own = ShapeProfile::from_saved(shape, first, own_minutes);
             client.shapes.entry(name).or_default().add(&own);
         }
         client
@@ -223,30 +227,30 @@ impl ClientProfile {
 }
 
 impl ShapeProfile {
-    fn from_fields(fields: &ShapeFields, client_first: Option<i64>, minutes: f64) -> Self {
-        let pattern = fields.pattern.as_ref();
-        let source = fields.likely.as_ref().unwrap_or(&fields.served_from);
-        let reads_etcd = source == "etcd" && matches!(&*fields.verb, "list" | "get");
+    fn from_saved(saved: &SavedShape, client_first: Option<i64>, minutes: f64) -> Self {
+        let pattern = saved.pattern.as_ref();
+        let source = saved.likely.as_ref().unwrap_or(&saved.served_from);
+        let reads_etcd = source == "etcd" && matches!(&*saved.verb, "list" | "get");
         let mut shape = Self {
-            verb: fields.verb.clone(),
-            dispersion: dispersion(fields, minutes),
-            served_from: BTreeMap::from([(source.clone(), fields.requests)]),
-            etcd_reads: if reads_etcd { fields.requests } else { 0 },
-            writes: fields.etcd_writes,
+            verb: saved.verb.clone(),
+            dispersion: dispersion(saved, minutes),
+            served_from: BTreeMap::from([(source.clone(), saved.requests)]),
+            etcd_reads: if reads_etcd { saved.requests } else { 0 },
+            writes: saved.etcd_writes,
             ..Self::default()
         };
-        if fields.verb == "watch" {
+        if saved.verb == "watch" {
             let watches = pattern.and_then(|pattern| pattern.watches.as_ref());
             shape.watches = watches.map_or(0, |watches| watches.concurrent);
-            shape.steady = watches.map_or(0, |watches| watches.short.min(fields.requests));
-            shape.renewals = fields.requests - shape.steady;
+            shape.steady = watches.map_or(0, |watches| watches.short.min(saved.requests));
+            shape.renewals = saved.requests - shape.steady;
             return shape;
         }
         let informers = pattern.and_then(|pattern| pattern.informers.as_ref());
         shape.informer_starts =
-            informers.map_or(0, |informers| (informers.starts + informers.further_pages).min(fields.requests));
-        let rest = fields.requests - shape.informer_starts;
-        let last = fields.last_timestamp.as_deref().and_then(parse_micros);
+            informers.map_or(0, |informers| (informers.starts + informers.further_pages).min(saved.requests));
+        let rest = saved.requests - shape.informer_starts;
+        let last = saved.last_timestamp.as_deref().and_then(parse_micros);
         let is_once = client_first.zip(last).is_some_and(|(first, last)| last - first <= START);
         *if is_once { &mut shape.once } else { &mut shape.steady } = rest;
         shape
@@ -255,10 +259,10 @@ impl ShapeProfile {
 
 /// The index of dispersion of the requests per minute over `minutes`, at least 1.
 #[allow(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-fn dispersion(fields: &ShapeFields, minutes: f64) -> f64 {
-    let Some(rate) = &fields.rate else { return 1.0 };
+fn dispersion(saved: &SavedShape, minutes: f64) -> f64 {
+    let Some(rate) = &saved.rate else { return 1.0 };
     let windows = (minutes / rate.window_minutes.max(1) as f64).max(1.0);
-    let mean = fields.requests as f64 / windows;
+    let mean = saved.requests as f64 / windows;
     let variance = rate.sum_of_squares as f64 / windows - mean * mean;
     (variance / mean).max(1.0)
 }

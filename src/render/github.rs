@@ -92,7 +92,7 @@ fn annotation(case: &Case, findings: &FindingIndex<'_>) -> String {
 
 /// Formats a workflow command. The runner decodes `%25`, `%0A` and `%0D`. In properties, it also decodes `%3A` and
 /// `%2C`.
-fn command(name: &str, properties: &[(&str, &str)], message: &str) -> String {
+pub(super) fn command(name: &str, properties: &[(&str, &str)], message: &str) -> String {
     let data = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
     let property = |text: &str| data(&escaped(text)).replace(':', "%3A").replace(',', "%2C");
     let properties: Vec<String> =

@@ -7,6 +7,7 @@ mod client_name;
 mod clients;
 mod cost;
 pub(crate) mod details;
+pub(crate) mod diff;
 mod display;
 pub(crate) mod escape;
 mod etcd_log;

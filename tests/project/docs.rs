@@ -67,6 +67,13 @@ fn upgrade_schema_is_up_to_date() {
 }
 
 #[test]
+fn diff_schema_is_up_to_date() {
+    let schema = schemars::schema_for!(kubetoll::diff::DiffReport);
+    let text = serde_json::to_string_pretty(&schema).expect("a schema") + "\n";
+    generated("docs/diff.schema.json", &text);
+}
+
+#[test]
 fn rule_and_policy_schemas_are_up_to_date() {
     for (name, schema) in [
         ("docs/rule.schema.json", schema::rule()),

@@ -34,7 +34,7 @@ const SECRETS: &str = "note: this writes the secrets that the log holds, such as
 const MAX_WAITING: usize = 64 << 20;
 
 pub(super) fn run(args: &ExtractArgs) -> anyhow::Result<u8> {
-    log_reader::in_pool(&args.judge.read, |threads| extract(args, threads))
+    log_reader::in_pool(&args.judge.read.reading, |threads| extract(args, threads))
 }
 
 fn extract(args: &ExtractArgs, threads: usize) -> anyhow::Result<u8> {
@@ -42,10 +42,11 @@ fn extract(args: &ExtractArgs, threads: usize) -> anyhow::Result<u8> {
     let judging = judging::load(&judge.rules, &[])?;
     let server_args = judging::server_args(&judge.server, &judging.policy);
     let server = server::server(&server_args)?;
-    let settings = log_reader::settings(&judge.read, threads)?;
+    let settings = log_reader::settings(&judge.read.reading, threads)?;
     let settings = Settings { patterns: !judge.no_patterns, ..settings };
     let anonymizer = anonymizer(args, &server)?;
-    let sources = log_reader::sources(&judge.read)?;
+    let paths = judge.read.logs.all();
+    let sources = log_reader::sources(&paths, &judge.read.reading)?;
     let etcd_sources = etcd_log::sources(judge, settings.dedup)?;
     check_output(args, &sources, &etcd_sources)?;
     let chooses = !args.case.is_empty() || !settings.filter.is_empty();
@@ -56,7 +57,7 @@ fn extract(args: &ExtractArgs, threads: usize) -> anyhow::Result<u8> {
             if args.case.is_empty() { "" } else { ", or leave out --case to write all events" }
         );
     }
-    let mut reader = LogReader { args: &judge.read, settings, sources, server };
+    let mut reader = LogReader { args: &judge.read.reading, paths, settings, sources, server };
     let chosen = if args.case.is_empty() {
         None
     } else {

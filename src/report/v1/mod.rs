@@ -309,8 +309,8 @@ pub(crate) struct Rate {
     pub(crate) active_minutes: u64,
     /// The width of the windows in minutes. More than 1 if requests began in more than 1,536 different minutes.
     pub(crate) window_minutes: u64,
-    /// The sum of the squared numbers of requests of all windows. `kubetoll diff` tells bursts from steady requests
-    /// by it.
+    /// The sum over all windows of the squared number of requests. `kubetoll diff` computes from it whether requests
+    /// come in bursts.
     pub(crate) sum_of_squares: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The fields of the JSON report (`report::v1`) that a profile needs.
+//! The saved of the JSON report (`report::v1`) that a profile needs.
 
 use std::collections::BTreeMap;
 
@@ -25,15 +25,15 @@ pub(crate) fn is_report(first_bytes: &[u8]) -> bool {
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ReportFile {
-    pub(super) input: InputFields,
-    pub(super) server: ServerFields,
-    pub(super) clients: Vec<ClientFields>,
-    pub(super) findings: Vec<FindingFields>,
-    pub(super) followed: FollowedFields,
+pub(super) struct SavedReport {
+    pub(super) input: SavedInput,
+    pub(super) server: SavedServer,
+    pub(super) clients: Vec<SavedClient>,
+    pub(super) findings: Vec<SavedFinding>,
+    pub(super) followed: SavedFollowed,
 }
 
-impl ReportFile {
+impl SavedReport {
     pub(super) fn parse(json: &[u8]) -> Result<Self, NotAReport> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -49,7 +49,7 @@ impl ReportFile {
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct InputFields {
+pub(super) struct SavedInput {
     pub(super) filtered: u64,
     pub(super) received_only: bool,
     pub(super) events_by_stage: BTreeMap<String, u64>,
@@ -60,32 +60,32 @@ pub(super) struct InputFields {
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ServerFields {
+pub(super) struct SavedServer {
     pub(super) kube_version: String,
     pub(super) etcd_version: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct FollowedFields {
-    pub(super) lists: FollowedKind,
-    pub(super) watches: FollowedKind,
+pub(super) struct SavedFollowed {
+    pub(super) lists: SavedFollowedVerb,
+    pub(super) watches: SavedFollowedVerb,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct FollowedKind {
+pub(super) struct SavedFollowedVerb {
     pub(super) requests: u64,
     pub(super) left_out: u64,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ClientFields {
+pub(super) struct SavedClient {
     pub(super) identity: String,
     pub(super) impersonated_by: Option<String>,
     pub(super) nodes: Count,
     pub(super) first_timestamp: Option<String>,
-    pub(super) shapes: Vec<ShapeFields>,
+    pub(super) shapes: Vec<SavedShape>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -95,7 +95,7 @@ pub(super) struct Count {
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ShapeFields {
+pub(super) struct SavedShape {
     pub(super) verb: String,
     pub(super) resource: Option<String>,
     pub(super) subresource: Option<String>,
@@ -105,15 +105,14 @@ pub(super) struct ShapeFields {
     pub(super) likely: Option<String>,
     pub(super) requests: u64,
     pub(super) etcd_writes: u64,
-    pub(super) rate: Option<RateFields>,
-    pub(super) first_timestamp: Option<String>,
+    pub(super) rate: Option<SavedRate>,
     pub(super) last_timestamp: Option<String>,
-    pub(super) pattern: Option<PatternFields>,
+    pub(super) pattern: Option<SavedPattern>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct RateFields {
+pub(super) struct SavedRate {
     pub(super) window_minutes: u64,
     /// 0 in reports of kubetoll before 0.2, which did not have it.
     #[serde(default)]
@@ -121,29 +120,29 @@ pub(super) struct RateFields {
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct PatternFields {
+pub(super) struct SavedPattern {
     pub(super) instances: u64,
-    pub(super) informers: Option<InformerFields>,
-    pub(super) watches: Option<WatchFields>,
+    pub(super) informers: Option<SavedInformers>,
+    pub(super) watches: Option<SavedWatches>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct InformerFields {
+pub(super) struct SavedInformers {
     pub(super) starts: u64,
     pub(super) further_pages: u64,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct WatchFields {
+pub(super) struct SavedWatches {
     pub(super) short: u64,
     #[serde(default)]
     pub(super) concurrent: u64,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct FindingFields {
-    pub(super) rule: RuleFields,
+pub(super) struct SavedFinding {
+    pub(super) rule: SavedRule,
     pub(super) severity: String,
     pub(super) client: Option<String>,
     pub(super) shape: Option<String>,
@@ -151,7 +150,7 @@ pub(super) struct FindingFields {
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct RuleFields {
+pub(super) struct SavedRule {
     pub(super) id: String,
     pub(super) name: String,
 }

@@ -1,0 +1,18 @@
+//! Compares two sides, each of one or more runs: which requests are new, gone, more, less or served from elsewhere.
+
+mod comparable;
+mod compare;
+mod contract;
+mod fail_on;
+mod names;
+mod noise;
+mod side;
+mod unit;
+
+pub(crate) use compare::compare;
+pub use contract::DiffReport;
+pub(crate) use contract::{DiffFinding, DiffSide, DiffTotal, Difference, PhaseDifference, RequestDifference};
+pub(crate) use fail_on::DiffFailOn;
+pub(crate) use names::{NameFolding, NameMap};
+pub(crate) use side::Side;
+pub(crate) use unit::Unit;

@@ -1,0 +1,107 @@
+//! The names under which clients of different runs are compared: random suffixes are folded.
+
+use std::str::FromStr;
+
+use regex::Regex;
+
+use crate::k8s::pod_name;
+
+/// An argument of `--map`: names that match the expression are compared under another name.
+#[derive(Debug, Clone)]
+pub(crate) struct NameMap {
+    expression: Regex,
+    name: String,
+}
+
+impl FromStr for NameMap {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (expression, name) =
+            text.rsplit_once('=').ok_or("use REGEX=NAME, such as 'e2e-[0-9a-f]+=e2e'")?;
+        if expression.is_empty() {
+            return Err("the expression before = is empty".to_owned());
+        }
+        let expression = Regex::new(expression).map_err(|error| error.to_string())?;
+        Ok(Self { expression, name: name.to_owned() })
+    }
+}
+
+/// How the names of clients are compared.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct NameFolding {
+    pub(crate) maps: Vec<NameMap>,
+}
+
+impl NameFolding {
+    /// The name under which a client is compared. First, each `--map` replaces its first match. Then `*` replaces
+    /// random suffixes of the parts between colons, such as the namespace of a test run.
+    #[must_use]
+    pub(crate) fn fold(&self, name: &str) -> String {
+        let mut name = name.to_owned();
+        for map in &self.maps {
+            name = map.expression.replace(&name, map.name.as_str()).into_owned();
+        }
+        let parts: Vec<String> = name.split(':').map(without_suffixes).collect();
+        parts.join(":")
+    }
+}
+
+fn without_suffixes(part: &str) -> String {
+    let mut rest = part;
+    while let Some((before, _)) =
+        rest.rsplit_once('-').filter(|(before, last)| !before.is_empty() && is_random(last))
+    {
+        rest = before;
+    }
+    if rest.len() == part.len() { part.to_owned() } else { format!("{rest}-*") }
+}
+
+/// Whether a suffix was chosen at random, or counts runs: three digits or more, a hexadecimal number with a digit, or
+/// a suffix that Kubernetes generates.
+fn is_random(text: &str) -> bool {
+    let has_digit = text.bytes().any(|byte| byte.is_ascii_digit());
+    let is_number = text.len() >= 3 && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_hex = text.len() >= 4 && has_digit && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_hash = has_digit && (6..=10).contains(&text.len()) && pod_name::is_generated(text);
+    is_number || is_hex || is_hash || (pod_name::is_random(text) && text != "httpd")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn random_suffixes_are_folded_and_words_are_not() {
+        let folding = NameFolding::default();
+        for (name, folded) in [
+            ("system:serviceaccount:e2e-x7k2p:operator", "system:serviceaccount:e2e-*:operator"),
+            ("system:serviceaccount:test-8f3a2b1c:operator", "system:serviceaccount:test-*:operator"),
+            ("system:serviceaccount:e2e-1234:web-5d4f8c7b9-x2k4q", "system:serviceaccount:e2e-*:web-*"),
+            ("ci-550e8400-e29b-41d4-a716-446655440000", "ci-*"),
+            (
+                "system:serviceaccount:kube-system:node-controller",
+                "system:serviceaccount:kube-system:node-controller",
+            ),
+            ("system:serviceaccount:a:oauth2-proxy", "system:serviceaccount:a:oauth2-proxy"),
+            ("system:serviceaccount:a:proxy-oauth2", "system:serviceaccount:a:proxy-oauth2"),
+            ("system:serviceaccount:a:widgets-v1", "system:serviceaccount:a:widgets-v1"),
+            ("apache-httpd", "apache-httpd"),
+            ("-1234", "-1234"),
+        ] {
+            assert_eq!(folding.fold(name), folded);
+        }
+    }
+
+    #[test]
+    fn maps_come_before_folding() {
+        let map = |text: &str| text.parse::<NameMap>().expect("a map");
+        let folding = NameFolding {
+            maps: vec![map("serviceaccount:pr[a-z]+:=serviceaccount:pr:"), map("^(.*)-next$=$1")],
+        };
+        assert_eq!(folding.fold("system:serviceaccount:prabc:op-next"), "system:serviceaccount:pr:op");
+        for bad in ["abc", "=x", "(=x"] {
+            assert!(bad.parse::<NameMap>().is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Whether two rates differ by more than chance.
+
+/// A difference counts if it is more than this many standard errors. By chance, one of 1,000 equal pairs differs by
+/// more.
+const DECIDED: f64 = 3.3;
+
+/// The requests of one run, and the units in which it sent them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct RateSample {
+    pub(super) requests: f64,
+    pub(super) units: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RateChange {
+    More,
+    Less,
+    /// The rates are equal, or differ by no more than chance.
+    Undecided,
+}
+
+/// The rate of all runs together. Zero without units.
+pub(super) fn rate(samples: &[RateSample]) -> f64 {
+    let sum = pooled(samples);
+    if sum.units > 0.0 { sum.requests / sum.units } else { 0.0 }
+}
+
+fn pooled(samples: &[RateSample]) -> RateSample {
+    let sum = |of: fn(&RateSample) -> f64| samples.iter().map(of).sum();
+    RateSample { requests: sum(|sample| sample.requests), units: sum(|sample| sample.units) }
+}
+
+/// Compares the rates of two sides.
+///
+/// The statistic is the difference of the square roots of both counts, which has the same spread for all rates of a
+/// Poisson process. Source: Gu, Ng, Tang, Schucany: "Testing the ratio of two Poisson rates", Biometrical Journal 50
+/// (2008), statistic W5 of Huffman. `dispersion` is the variance divided by the mean. It is 1 for a Poisson process
+/// and more for bursts.
+///
+/// With several runs a side, their spread is the dispersion. Then each rate of one side must also be above each rate
+/// of the other side.
+pub(super) fn compare(before: &[RateSample], after: &[RateSample], dispersion: f64) -> RateChange {
+    let [first, second] = [before, after].map(pooled);
+    if first.units <= 0.0 || second.units <= 0.0 {
+        return RateChange::Undecided;
+    }
+    let spread = spread(before, after);
+    let ratio = second.units / first.units;
+    let difference = 2.0 * ((second.requests + 0.375).sqrt() - (ratio * (first.requests + 0.375)).sqrt())
+        / (1.0 + ratio).sqrt();
+    let statistic = difference / spread.unwrap_or(dispersion).max(1.0).sqrt();
+    let rates = |samples: &[RateSample]| {
+        let rates =
+            samples.iter().filter(|sample| sample.units > 0.0).map(|sample| sample.requests / sample.units);
+        rates.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), rate| (low.min(rate), high.max(rate)))
+    };
+    let (low, high) = (rates(before), rates(after));
+    if statistic > DECIDED && high.0 > low.1 {
+        RateChange::More
+    } else if statistic < -DECIDED && high.1 < low.0 {
+        RateChange::Less
+    } else {
+        RateChange::Undecided
+    }
+}
+
+/// Whether a difference is more than chance, given its variance.
+pub(super) fn is_more_than_chance(difference: f64, variance: f64) -> bool {
+    difference.abs() > DECIDED * variance.sqrt() && difference != 0.0
+}
+
+/// The index of dispersion between the runs of each side; `None` if each side has one run.
+fn spread(before: &[RateSample], after: &[RateSample]) -> Option<f64> {
+    let (mut sum, mut degrees) = (0.0, 0.0);
+    for samples in [before, after] {
+        let rate = rate(samples);
+        for sample in samples.iter().filter(|sample| sample.units > 0.0 && rate > 0.0) {
+            let expected = rate * sample.units;
+            sum += (sample.requests - expected).powi(2) / expected;
+            degrees += 1.0;
+        }
+        degrees -= f64::from(u8::from(!samples.is_empty() && rate > 0.0));
+    }
+    (before.len().max(after.len()) > 1 && degrees > 0.0).then(|| sum / degrees)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn runs(runs: &[(f64, f64)]) -> Vec<RateSample> {
+        runs.iter().map(|(requests, units)| RateSample { requests: *requests, units: *units }).collect()
+    }
+
+    #[test]
+    fn chance_decides_nothing() {
+        let one = |before, after| compare(&runs(&[before]), &runs(&[after]), 1.0);
+        assert_eq!(one((100.0, 10.0), (125.0, 10.0)), RateChange::Undecided);
+        assert_eq!(one((100.0, 10.0), (160.0, 10.0)), RateChange::More);
+        assert_eq!(one((100.0, 10.0), (1_000.0, 100.0)), RateChange::Undecided);
+        assert_eq!(one((0.0, 10.0), (3.0, 10.0)), RateChange::Undecided);
+        assert_eq!(one((0.0, 10.0), (30.0, 10.0)), RateChange::More);
+        assert_eq!(one((30.0, 10.0), (0.0, 10.0)), RateChange::Less);
+        assert_eq!(compare(&runs(&[(100.0, 10.0)]), &runs(&[(160.0, 10.0)]), 20.0), RateChange::Undecided);
+        assert_eq!(one((1.0, 0.0), (160.0, 10.0)), RateChange::Undecided);
+    }
+
+    #[test]
+    fn the_spread_of_runs_is_the_noise() {
+        let wide = runs(&[(50.0, 10.0), (150.0, 10.0), (100.0, 10.0)]);
+        let narrow = runs(&[(99.0, 10.0), (101.0, 10.0), (100.0, 10.0)]);
+        let more = runs(&[(159.0, 10.0), (161.0, 10.0), (160.0, 10.0)]);
+        assert_eq!(compare(&wide, &more, 1.0), RateChange::Undecided);
+        assert_eq!(compare(&narrow, &more, 1.0), RateChange::More);
+        assert_eq!(compare(&more, &narrow, 1.0), RateChange::Less);
+    }
+
+    proptest! {
+        #[test]
+        fn swapped_sides_give_the_opposite(a in 0_u32..500, b in 0_u32..500, t in 1_u32..100, u in 1_u32..100) {
+            let [first, second] = [(a, t), (b, u)].map(|(n, t)| runs(&[(f64::from(n), f64::from(t))]));
+            let opposite = match compare(&second, &first, 1.0) {
+                RateChange::More => RateChange::Less,
+                RateChange::Less => RateChange::More,
+                RateChange::Undecided => RateChange::Undecided,
+            };
+            prop_assert_eq!(compare(&first, &second, 1.0), opposite);
+            prop_assert_eq!(compare(&first, &first, 1.0), RateChange::Undecided);
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! The pages of `kubetoll diff`: for a terminal, as Markdown for a comment on a pull request, and as annotations.
+
+use super::display::cut_middle;
+use super::github;
+use super::markdown::{MAX_CHARS, inline};
+use super::plain::{counted, escaped};
+use super::style::{BOLD, DIM, ERROR, FIX, WARNING};
+use super::table::{table, wrapped};
+use crate::diff::{
+    DiffFinding, DiffReport, DiffSide, DiffTotal, Difference, PhaseDifference, RequestDifference, Unit,
+};
+use crate::k8s::identity;
+use crate::k8s::text::count;
+
+/// The largest width of the column of clients.
+const WIDEST_CLIENT: usize = 36;
+/// GitHub shows ten annotations of each level for each step of a job.
+const MAX_ANNOTATIONS: usize = 10;
+/// The room for what follows the tables in a Markdown page, in characters.
+const RESERVED: usize = 6_000;
+
+const COLUMNS: [(&str, bool); 5] =
+    [("CLIENT", false), ("CHANGE", false), ("BEFORE", true), ("AFTER", true), ("REQUEST", false)];
+/// The index of the column that is cut if the terminal is narrow.
+const REQUEST: usize = 4;
+
+/// Renders the page for a terminal. `top` limits the rows of each table.
+#[must_use]
+pub(crate) fn text(report: &DiffReport, unit: &Unit, top: usize, width: usize) -> String {
+    let mut page = vec![format!("{BOLD}{}{BOLD:#}\n", title(report))];
+    for (name, side) in [("base: ", &report.base), ("new:  ", &report.new)] {
+        page.push(wrapped(name, "      ", &side_text(side), width));
+    }
+    page.push("\n".to_owned());
+    page.push(totals(report, unit, width));
+    for failure in &report.failures {
+        page.push(wrapped("\nfailed: ", "        ", &escaped(failure), width));
+    }
+    let mut tabled = |heading: String, rows: &[&RequestDifference], is_decided: bool| {
+        if rows.is_empty() {
+            return;
+        }
+        let cells = rows.iter().take(top).map(|row| cells(row, unit, is_decided).to_vec()).collect();
+        page.push(format!("\n{heading}\n"));
+        page.push(table(&COLUMNS, cells, REQUEST, width));
+        let left = rows.len().saturating_sub(top);
+        if left > 0 {
+            page.push(format!("{DIM}{left} more rows; --top {} shows all{DIM:#}\n", rows.len()));
+        }
+    };
+    let [costlier, cheaper] = [false, true]
+        .map(|wanted| report.changes.iter().filter(|row| is_cheaper(row) == wanted).collect::<Vec<_>>());
+    tabled(format!("{ERROR}Costs more{ERROR:#}"), &costlier, true);
+    tabled(format!("{FIX}Costs less{FIX:#}"), &cheaper, true);
+    let undecided: Vec<&RequestDifference> = report.not_decided.iter().collect();
+    let heading = format!("{WARNING}Not decided{WARNING:#}: these differ, but by no more than chance");
+    tabled(heading, &undecided, false);
+    page.push(wrapped("\n", "", &unchanged(report), width));
+    for (heading, style, findings) in
+        [("New findings", ERROR, &report.new_findings), ("Gone findings", FIX, &report.gone_findings)]
+    {
+        if !findings.is_empty() {
+            page.push(format!("\n{style}{heading}{style:#}\n"));
+        }
+        for finding in findings.iter().take(top) {
+            page.push(wrapped("- ", "  ", &escaped(&finding_text(finding)), width));
+        }
+        let left = findings.len().saturating_sub(top);
+        if left > 0 {
+            page.push(format!("{DIM}{left} more; --top {} shows all{DIM:#}\n", findings.len()));
+        }
+    }
+    if !report.notes.is_empty() {
+        page.push(format!("\n{WARNING}Notes{WARNING:#}\n"));
+    }
+    for note in &report.notes {
+        page.push(wrapped("- ", "  ", &escaped(note), width));
+    }
+    page.concat()
+}
+
+/// Renders the page as Markdown, for a comment on a pull request.
+#[must_use]
+pub(crate) fn markdown(report: &DiffReport, unit: &Unit) -> String {
+    let mut page = MarkdownPage::default();
+    page.always(format!("## {}\n\n", inline::words(&title(report))));
+    for (name, side) in [("base", &report.base), ("new", &report.new)] {
+        page.always(format!("- {name}: {}\n", inline::words(&side_text(side))));
+    }
+    for failure in &report.failures {
+        page.always(format!("- **failed**: {}\n", inline::words(failure)));
+    }
+    page.always("\n| total | before | after | change |\n|---|---:|---:|---|\n".to_owned());
+    for total in shown_totals(report) {
+        let [name, before, after, change] = total_cells(total, unit);
+        page.always(format!("| {name} | {before} | {after} | {change} |\n"));
+    }
+    let mut client = None;
+    for row in &report.changes {
+        if client != Some(&row.client) {
+            client = Some(&row.client);
+            page.add(format!(
+                "\n### {}\n\n| shape | before | after | change |\n|---|---:|---:|---|\n",
+                inline::words(&short_name(&row.client))
+            ));
+        }
+        let [_, change, before, after, request] = cells(row, unit, true);
+        page.add(format!("| {} | {before} | {after} | {change} |\n", inline::code_in_cell(&request)));
+    }
+    page.always(format!("\n{}\n", inline::words(&unchanged(report))));
+    if !report.not_decided.is_empty() {
+        let all = counted(report.not_decided.len() as u64, "shape");
+        page.always(format!("\nNot decided: {all} differ, but by no more than chance.\n"));
+    }
+    for (heading, findings) in
+        [("New findings", &report.new_findings), ("Gone findings", &report.gone_findings)]
+    {
+        if !findings.is_empty() {
+            page.add(format!("\n### {heading}\n\n"));
+        }
+        for finding in findings {
+            page.add(format!("- {}\n", inline::words(&finding_text(finding))));
+        }
+    }
+    if page.omitted > 0 {
+        page.always(format!("\n{} omitted; `--format json` has all.\n", counted(page.omitted, "line")));
+    }
+    if !report.notes.is_empty() {
+        page.always("\n### Notes\n\n".to_owned());
+    }
+    for note in report.notes.iter().take(10) {
+        page.always(format!("- {}\n", inline::words(note)));
+    }
+    page.lines.concat()
+}
+
+/// A Markdown page that leaves lines out instead of becoming too long for a comment.
+#[derive(Default)]
+struct MarkdownPage {
+    lines: Vec<String>,
+    length: usize,
+    omitted: u64,
+}
+
+impl MarkdownPage {
+    /// Adds a line that must not be left out.
+    fn always(&mut self, line: String) {
+        self.length += line.len();
+        self.lines.push(line);
+    }
+
+    fn add(&mut self, line: String) {
+        if self.length + line.len() + RESERVED > MAX_CHARS {
+            self.omitted += 1;
+        } else {
+            self.always(line);
+        }
+    }
+}
+
+/// Renders workflow commands of GitHub Actions: an error for each condition that fails, a warning for each costlier
+/// change, and a notice on what is left out.
+#[must_use]
+pub(crate) fn annotations(report: &DiffReport, unit: &Unit) -> String {
+    let title = [("title", "kubetoll diff")];
+    let error = |failure: &String| github::command("error", &title, &escaped(failure));
+    let mut lines: Vec<String> = report.failures.iter().take(MAX_ANNOTATIONS).map(error).collect();
+    let costlier: Vec<&RequestDifference> = report.changes.iter().filter(|row| !is_cheaper(row)).collect();
+    for row in costlier.iter().take(MAX_ANNOTATIONS) {
+        let [client, change, before, after, request] = cells(row, unit, true);
+        let text = format!("{client}: {request}: {change}, from {before} to {after}");
+        lines.push(github::command("warning", &title, &text));
+    }
+    let left = costlier.len().saturating_sub(MAX_ANNOTATIONS);
+    let more = if left > 0 { format!(" {left} more changes cost more.") } else { String::new() };
+    lines.push(github::command(
+        "notice",
+        &title,
+        &format!("{}.{more} {}", self::title(report), unchanged(report)),
+    ));
+    lines.concat()
+}
+
+fn title(report: &DiffReport) -> String {
+    let costlier = report.changes.iter().filter(|row| !is_cheaper(row)).count() as u64;
+    let cheaper = report.changes.len() as u64 - costlier;
+    let changes = match (costlier, cheaper) {
+        (0, 0) => "No change".to_owned(),
+        (0, _) => format!("{}, all cheaper", counted(cheaper, "change")),
+        (_, 0) => format!("{}, all costlier", counted(costlier, "change")),
+        _ => format!("{} costlier, {cheaper} cheaper", counted(costlier, "change")),
+    };
+    match report.new_findings.len() as u64 {
+        0 => changes,
+        findings => format!("{changes}; {}", counted(findings, "new finding")),
+    }
+}
+
+fn side_text(side: &DiffSide) -> String {
+    let runs: Vec<String> = side
+        .runs
+        .iter()
+        .map(|run| {
+            let minutes = run.minutes.map_or(String::new(), |minutes| format!(" in {} min", number(minutes)));
+            let (requests, clients) = (counted(run.requests, "request"), counted(run.clients, "client"));
+            format!("{}: {requests} of {clients}{minutes}", escaped(&run.path))
+        })
+        .collect();
+    let versions = side.kube_versions.join(", ");
+    format!("{} (Kubernetes {})", runs.join("; "), escaped(&versions))
+}
+
+fn unchanged(report: &DiffReport) -> String {
+    let all = counted(report.unchanged, "request shape");
+    format!("{all} did not change by more than chance.")
+}
+
+/// Whether a change costs the control plane less.
+fn is_cheaper(row: &RequestDifference) -> bool {
+    match row.change {
+        Difference::Less | Difference::Gone => true,
+        Difference::ServedFromElsewhere => row.source_after.as_deref() != Some("etcd"),
+        Difference::New | Difference::More => false,
+    }
+}
+
+fn shown_totals(report: &DiffReport) -> impl Iterator<Item = &DiffTotal> {
+    report.totals.iter().filter(|total| total.before > 0.0 || total.after > 0.0)
+}
+
+fn totals(report: &DiffReport, unit: &Unit, width: usize) -> String {
+    let columns = [("", false), ("BEFORE", true), ("AFTER", true), ("CHANGE", false)];
+    let rows = shown_totals(report).map(|total| total_cells(total, unit).to_vec()).collect();
+    table(&columns, rows, 0, width)
+}
+
+fn total_cells(total: &DiffTotal, unit: &Unit) -> [String; 4] {
+    let per = if total.phase == "start" { "at the start".to_owned() } else { unit.text() };
+    let metric = match total.metric {
+        "etcd-reads" => "reads from etcd",
+        "watches" => "open watches",
+        other => other,
+    };
+    let change = match total.after - total.before {
+        _ if !total.is_decided => "no more than chance".to_owned(),
+        change if total.before > 0.0 => format!("{:+.0} %", change * 100.0 / total.before),
+        _ => "new".to_owned(),
+    };
+    let name = if total.metric == "watches" { metric.to_owned() } else { format!("{metric} {per}") };
+    [escaped(&name).into_owned(), number(total.before), number(total.after), change]
+}
+
+fn cells(row: &RequestDifference, unit: &Unit, is_decided: bool) -> [String; 5] {
+    let client = cut_middle(&escaped(&short_name(&row.client)), WIDEST_CLIENT, 5).into_owned();
+    let change = row.change.as_str().to_owned();
+    let request = escaped(&row.shape).into_owned();
+    if row.change == Difference::ServedFromElsewhere {
+        let source = |source: &Option<String>| escaped(source.as_deref().unwrap_or("-")).into_owned();
+        return [client, change, source(&row.source_before), source(&row.source_after), request];
+    }
+    let side = |of: fn(&PhaseDifference) -> f64| {
+        let phases = [
+            (&row.phases.start, " at start"),
+            (&row.phases.steady, unit.short()),
+            (&row.phases.watches, " open"),
+        ];
+        let is_shown = |phase: &PhaseDifference| {
+            if is_decided { phase.is_decided } else { (phase.before - phase.after).abs() > f64::EPSILON }
+        };
+        let shown: Vec<String> = phases
+            .into_iter()
+            .filter(|(phase, _)| is_shown(phase))
+            .map(|(phase, per)| match of(phase) {
+                0.0 => "-".to_owned(),
+                rate => format!("{}{per}", number(rate)),
+            })
+            .collect();
+        shown.join(", ")
+    };
+    let etcd = match row.source_after.as_deref() {
+        Some("etcd") => " from etcd",
+        _ => "",
+    };
+    [client, change, side(|phase| phase.before), side(|phase| phase.after) + etcd, request]
+}
+
+fn finding_text(finding: &DiffFinding) -> String {
+    let DiffFinding { rule, severity, client, message, .. } = finding;
+    format!("{rule} {severity}: {}: {message}", short_name(client))
+}
+
+/// The short name of a ServiceAccount; other names as they are.
+fn short_name(client: &str) -> String {
+    match identity::service_account(client) {
+        Some(_) => identity::short_name("service-account", client).into_owned(),
+        None => client.to_owned(),
+    }
+}
+
+/// A rate with two or three digits.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rates are positive and small")]
+fn number(rate: f64) -> String {
+    match rate {
+        _ if rate >= 100.0 => count(rate.round() as u64),
+        _ if rate.fract() == 0.0 => format!("{rate:.0}"),
+        _ if rate >= 10.0 => format!("{rate:.1}"),
+        _ => format!("{rate:.2}"),
+    }
+}
