@@ -18,7 +18,7 @@ const OPERATOR: &str = "system:serviceaccount:shop-system:order-operator";
 fn run_of(scenario: &str, minutes: i64, seed: u64) -> Vec<u8> {
     let all = scenarios::all();
     let scenario = all.iter().find(|one| one.name == scenario).expect("a scenario");
-    let version = Version::parse("1.34").expect("a version");
+    let version = Version::parse("1.30").expect("a version");
     scenarios::log(scenario, Settings { nodes: 1, minutes, version, seed, received: false })
 }
 

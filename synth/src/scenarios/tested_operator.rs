@@ -5,12 +5,12 @@ use super::api::{CONFIG_MAPS, DEPLOYMENTS, EVENTS, Kind, PODS, namespaced};
 use super::background::{self, Start, elect};
 use super::identity::{Who, person};
 use super::informer::Informer;
-use super::planned_request::{create, get, list, path, update};
+use super::planned_request::{create, list, path, update};
 use super::world::SECOND;
 
 const ORDERS: Kind = namespaced("shop.example.com", "v1", "orders");
 const OPERATOR: (&str, &str) = ("shop-system", "order-operator");
-const AGENT: &str = "manager/v0.4.0 (linux/amd64) kubernetes/$Format";
+const AGENT: &str = "order-operator/v0.4.0 (linux/amd64) kubernetes/$Format";
 
 /// The operator as it should be, with ten orders.
 pub fn good(world: &mut World) {
@@ -67,6 +67,5 @@ fn reconcile(world: &mut World, who: &Who, order: i64, defect: bool) {
     if defect {
         world.send(who, list(CONFIG_MAPS).ns("shop"));
     }
-    world.send(who, get(DEPLOYMENTS).ns("shop").name(&*name));
     world.send(who, update(ORDERS).ns("shop").name(&*name).sub("status"));
 }
