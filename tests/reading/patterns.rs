@@ -41,7 +41,8 @@ impl Log {
             .stage(stage)
             .with("requestReceivedTimestamp", instant(at.0).into())
             .with("stageTimestamp", instant(at.1).into());
-        self.lines.push(event.line().trim_end().to_owned());
+        // The apiserver escapes `&`.
+        self.lines.push(event.line().trim_end().replace('&', "\\u0026"));
     }
 
     fn list(&mut self, pod: &str, uri: &str, at: f64) {
