@@ -400,12 +400,22 @@ struct Totals {
     sums: BTreeMap<(&'static str, &'static str), TotalSum>,
 }
 
+/// How much a difference may be chance.
+#[derive(Debug, Clone, Copy)]
+enum Noise {
+    None,
+    /// As much as the Poisson error, times this index of dispersion.
+    Dispersion(f64),
+}
+
 #[derive(Debug, Default)]
 struct TotalSum {
     before: f64,
     after: f64,
     /// Variance of the difference of both rates.
     variance: f64,
+    /// The part of the difference that comes from informers and watches that each start has.
+    certain: f64,
 }
 
 impl Totals {
@@ -420,21 +430,29 @@ impl Totals {
                 own.fold((0, 0), |(part, all), shape| (part + of(shape), all + shape.requests()));
             part as f64 / all.max(1) as f64
         };
-        // The number for each start does not vary by chance, unless it is a fraction.
-        let exact = |samples: &Samples| if are_whole(samples) { 0.0 } else { 1.0 };
-        let random = |samples: &Samples| noise::dispersion(&samples[0], &samples[1], dispersion);
-        self.count("watches", "start", watches, [1.0; 2], exact(watches));
-        for (phase, samples, dispersion) in [
-            ("start", informers, exact(informers)),
+        let at_start = |samples: &Samples| {
+            if differs_at_start(samples) {
+                Noise::None
+            } else if are_whole(samples) {
+                Noise::Dispersion(0.0)
+            } else {
+                Noise::Dispersion(1.0)
+            }
+        };
+        let random =
+            |samples: &Samples| Noise::Dispersion(noise::dispersion(&samples[0], &samples[1], dispersion));
+        self.count("watches", "start", watches, [1.0; 2], at_start(watches));
+        for (phase, samples, noise) in [
+            ("start", informers, at_start(informers)),
             ("start", once, random(once)),
             ("steady", steady, random(steady)),
         ] {
-            self.count("requests", phase, samples, [1.0; 2], dispersion);
+            self.count("requests", phase, samples, [1.0; 2], noise);
             for (metric, of) in [
                 ("etcd-reads", (|shape| shape.etcd_reads) as fn(&ShapeProfile) -> u64),
                 ("writes", |shape| shape.writes),
             ] {
-                self.count(metric, phase, samples, [fraction(0, of), fraction(1, of)], dispersion);
+                self.count(metric, phase, samples, [fraction(0, of), fraction(1, of)], noise);
             }
         }
     }
@@ -445,30 +463,41 @@ impl Totals {
         phase: &'static str,
         sides: &Samples,
         shares: [f64; 2],
-        dispersion: f64,
+        noise: Noise,
     ) {
         if sides.iter().any(Vec::is_empty) {
             return;
         }
         let sum = self.sums.entry((metric, phase)).or_default();
-        for (side, share) in shares.into_iter().enumerate() {
-            let rate = noise::rate(&sides[side]) * share;
-            *if side == 0 { &mut sum.before } else { &mut sum.after } += rate;
-            let units: f64 = sides[side].iter().map(|sample| sample.units).sum();
-            if units > 0.0 {
-                sum.variance += rate * dispersion / units;
+        let [before, after] = [0, 1].map(|side| noise::rate(&sides[side]) * shares[side]);
+        sum.before += before;
+        sum.after += after;
+        match noise {
+            Noise::None => sum.certain += after - before,
+            Noise::Dispersion(dispersion) => {
+                for (samples, rate) in sides.iter().zip([before, after]) {
+                    let units: f64 = samples.iter().map(|sample| sample.units).sum();
+                    if units > 0.0 {
+                        sum.variance += rate * dispersion / units;
+                    }
+                }
             }
         }
     }
 
     fn into_vec(self) -> Vec<DiffTotal> {
-        let total = |((metric, phase), sum): (_, TotalSum)| DiffTotal {
-            metric,
-            phase,
-            before: sum.before,
-            after: sum.after,
-            is_decided: noise::is_more_than_chance(sum.after - sum.before, sum.variance)
-                && (phase == "steady" || (sum.after - sum.before).abs() >= HALF),
+        let total = |((metric, phase), sum): (_, TotalSum)| {
+            let difference = sum.after - sum.before;
+            let is_certain = sum.certain.abs() >= HALF && sum.certain.signum() == difference.signum();
+            let is_decided = noise::is_more_than_chance(difference, sum.variance)
+                && (phase == "steady" || difference.abs() >= HALF);
+            DiffTotal {
+                metric,
+                phase,
+                before: sum.before,
+                after: sum.after,
+                is_decided: is_certain || is_decided,
+            }
         };
         let mut totals: Vec<DiffTotal> = self.sums.into_iter().map(total).collect();
         totals.sort_by_key(|total| {

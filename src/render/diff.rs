@@ -269,6 +269,7 @@ fn total_cells(total: &DiffTotal, unit: &Unit) -> [String; 4] {
         other => other,
     };
     let change = match total.after - total.before {
+        0.0 => "none".to_owned(),
         _ if !total.is_decided => "no more than chance".to_owned(),
         change if total.before > 0.0 => format!("{:+.0} %", change * 100.0 / total.before),
         _ => "new".to_owned(),
