@@ -28,6 +28,8 @@ named! {
     }
     /// The value in the public JSON contracts.
     pub(crate) fn as_str;
+    /// All sources.
+    pub(crate) const ALL;
 }
 
 named! {

@@ -1,5 +1,6 @@
 //! `kubetoll diff`: compares the requests of two sides.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use anyhow::{anyhow, bail};
@@ -8,7 +9,7 @@ use super::args::{DiffArgs, DiffFormat};
 use super::output::{GATE_FAILED, SUCCESS, TextOutput, is_stdout, say, width};
 use super::run_profile::RunReader;
 use super::{format, log_reader, paths};
-use crate::diff::{DiffReport, NameFolding, Side, compare};
+use crate::diff::{DiffReport, Side, compare};
 use crate::render;
 
 pub(super) fn run(args: &DiffArgs) -> anyhow::Result<u8> {
@@ -20,8 +21,9 @@ fn diff(args: &DiffArgs, threads: usize) -> anyhow::Result<u8> {
     if all().filter(|path| path.as_os_str() == "-").count() > 1 {
         bail!("only one run can come from standard input");
     }
-    if let Some(path) = args.base.iter().find(|path| args.new.contains(path)) {
-        bail!("{}: this path is on both sides", paths::name(path));
+    let mut known = BTreeSet::new();
+    if let Some(path) = all().find(|path| !known.insert(*path)) {
+        bail!("{}: this path is given twice; each path is another run", paths::name(path));
     }
     if let Some(output) = args.output.as_ref().filter(|path| !is_stdout(path))
         && all().any(|path| path == output)
@@ -34,9 +36,8 @@ fn diff(args: &DiffArgs, threads: usize) -> anyhow::Result<u8> {
         Ok(Side { runs: paths.iter().map(run).collect::<anyhow::Result<_>>()? })
     };
     let (base, new) = (side(&args.base)?, side(&args.new)?);
-    let folding = NameFolding { maps: args.map.clone() };
     let report =
-        compare(&base, &new, &args.per, &folding, &args.fail_on).map_err(|message| anyhow!(message))?;
+        compare(&base, &new, &args.per, &args.map, &args.fail_on).map_err(|message| anyhow!(message))?;
     write(&report, args)?;
     for failure in &report.failures {
         say(&format!("failed: {failure}"));

@@ -74,6 +74,29 @@ pub(super) struct ReadingArgs {
     pub(crate) max_line: Option<u16>,
 }
 
+impl FilterArgs {
+    /// The filters as flags, in a fixed order.
+    pub(super) fn flags(&self) -> Vec<String> {
+        let named = [
+            ("user", &self.user),
+            ("verb", &self.verb),
+            ("resource", &self.resource),
+            ("namespace", &self.namespace),
+            ("client", &self.client),
+            ("http-status-code", &self.http_status_code),
+        ];
+        let mut flags: Vec<String> = named
+            .into_iter()
+            .flat_map(|(name, values)| values.iter().map(move |value| format!("--{name}={value}")))
+            .chain(self.before.iter().map(|time| format!("--before={time}")))
+            .chain(self.after.iter().map(|time| format!("--after={time}")))
+            .chain(self.failed_only.then(|| "--failed-only".to_owned()))
+            .collect();
+        flags.sort();
+        flags
+    }
+}
+
 /// The inputs, and the settings for verdicts and findings.
 #[derive(Debug, Args)]
 pub(super) struct JudgeArgs {

@@ -21,6 +21,7 @@ pub(super) struct RunReader<'a> {
     pub(super) reading: &'a ReadingArgs,
     pub(super) server: &'a ServerArgs,
     pub(super) threads: usize,
+    rules: &'a RuleArgs,
     judging: Judging,
 }
 
@@ -28,15 +29,21 @@ impl<'a> RunReader<'a> {
     pub(super) fn new(
         reading: &'a ReadingArgs,
         server: &'a ServerArgs,
-        rules: &RuleArgs,
+        rules: &'a RuleArgs,
         threads: usize,
     ) -> anyhow::Result<Self> {
-        Ok(Self { reading, server, threads, judging: judging::load(rules, &[])? })
+        Ok(Self { reading, server, threads, rules, judging: judging::load(rules, &[])? })
     }
 
     /// Reads a run: a saved JSON report, a log, or a directory with the logs of one run.
     pub(super) fn read(&self, path: &Path) -> anyhow::Result<RunProfile> {
         if starts_as_report(path) {
+            if let Some(flag) = self.flag_for_logs() {
+                bail!(
+                    "{}: this is a saved report, so {flag} has no effect on it; scan its log again with {flag}",
+                    paths::name(path)
+                );
+            }
             let json = std::fs::read(path).with_context(|| paths::name(path))?;
             return RunProfile::from_report(&json).with_context(|| paths::name(path));
         }
@@ -44,6 +51,23 @@ impl<'a> RunReader<'a> {
             let (text, name) = (format!("{error:#}"), paths::name(path));
             if text.contains(&name) { error } else { anyhow!("{name}: {text}") }
         })
+    }
+
+    /// A flag that judges requests. The requests of a saved report are judged already.
+    fn flag_for_logs(&self) -> Option<&'static str> {
+        let ServerArgs { kube_version, etcd_version, feature_gate, uncached, aggregated } = self.server;
+        [
+            ("--kube-version", kube_version.is_some()),
+            ("--etcd-version", etcd_version.is_some()),
+            ("--feature-gate", !feature_gate.is_empty()),
+            ("--uncached", !uncached.is_empty()),
+            ("--aggregated", !aggregated.is_empty()),
+            ("--select", !self.rules.select.is_empty()),
+            ("--ignore", !self.rules.ignore.is_empty()),
+            ("--rules", !self.rules.rules.is_empty()),
+        ]
+        .into_iter()
+        .find_map(|(flag, is_given)| is_given.then_some(flag))
     }
 
     fn read_logs(&self, path: &Path) -> anyhow::Result<RunProfile> {
@@ -61,6 +85,7 @@ impl<'a> RunReader<'a> {
         detected.notes.append(&mut detected.etcd.notes);
         let context = Context {
             sources: &reader.sources,
+            filters: self.reading.filter.flags(),
             server: reader.server.clone(),
             version: &detected.version,
             etcd_from: detected.etcd.from,
@@ -73,7 +98,8 @@ impl<'a> RunReader<'a> {
             detail: Detail::ALL,
         };
         let report = report::build(ledger, &context);
-        Ok(RunProfile::from_report(&serde_json::to_vec(&report.public)?)?)
+        let profile = RunProfile::from_report(&serde_json::to_vec(&report.public)?)?;
+        Ok(RunProfile { has_patterns: true, ..profile })
     }
 }
 

@@ -82,6 +82,7 @@ fn scan(args: &ScanArgs, threads: usize) -> anyhow::Result<u8> {
     let holds_any = ledger.input.all_events() > 0 || ledger.input.foreign.contains_key(&Foreign::Trace);
     let context = Context {
         sources: &reader.sources,
+        filters: args.judge.read.reading.filter.flags(),
         server: reader.server.clone(),
         version: &detected.version,
         etcd_from: detected.etcd.from,

@@ -1,98 +1,98 @@
 //! Whether two sides can be compared, and the limits of the comparison.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::side::Side;
-use super::unit::Unit;
+use super::unit::{Unit, UnitSize};
 use crate::k8s::text::count;
+use crate::profile::RunProfile;
 
 /// A verb with at least this many requests on one side and none on the other may be missing in an audit policy.
 const MANY: u64 = 20;
+/// The error of a smaller number of requests is about a third or more.
+const FEW: f64 = 100.0;
 /// Messages name at most this many clients.
 const NAMED: usize = 3;
+
+/// A side, with its name on the page.
+type NamedSides<'a> = [(&'static str, &'a Side); 2];
 
 /// Returns what limits the comparison.
 ///
 /// # Errors
 /// If a comparison would mislead, with the way out.
 pub(super) fn notes(base: &Side, new: &Side, unit: &Unit) -> Result<Vec<String>, String> {
-    let mut notes = Vec::new();
     let sides = [("base", base), ("new", new)];
-    let each = |is: fn(&crate::profile::RunProfile) -> bool| {
-        sides.map(|(_, side)| side.runs.iter().map(|(_, run)| is(run)).collect::<BTreeSet<bool>>())
-    };
-    let differs = |found: [BTreeSet<bool>; 2]| found[0].union(&found[1]).count() > 1;
-    if differs(each(|run| run.is_filtered)) {
-        return Err(
-            "some runs were read with a filter (such as --user) and others without; read all runs with the same \
-             filters"
-                .to_owned(),
-        );
+    check(&sides)?;
+    let mut notes = Vec::new();
+    notes.extend(log_notes(&sides));
+    notes.extend(version_notes(&sides));
+    notes.extend(verb_notes(&sides));
+    if matches!(unit, Unit::Minute | Unit::Node) {
+        let longest = |side: &Side| side.runs.iter().filter_map(|(_, run)| run.minutes).fold(0.0, f64::max);
+        let short = sides.iter().find(|(_, side)| longest(side) < 2.0);
+        notes.extend(short.map(|(name, _)| {
+            format!("The longest run of the {name} side takes less than 2 minutes, so its steady state is not compared")
+        }));
     }
-    if differs(each(|run| run.received_only)) {
+    Ok(notes)
+}
+
+fn runs<'a>(sides: &NamedSides<'a>) -> impl Iterator<Item = &'a (String, RunProfile)> {
+    sides.map(|(_, side)| &side.runs).into_iter().flatten()
+}
+
+fn differs(sides: &NamedSides<'_>, is: fn(&RunProfile) -> bool) -> bool {
+    runs(sides).map(|(_, run)| is(run)).collect::<BTreeSet<bool>>().len() > 1
+}
+
+fn check(sides: &NamedSides<'_>) -> Result<(), String> {
+    let flags = |run: &RunProfile| match &run.filters {
+        None => "unknown filters".to_owned(),
+        Some(filters) if filters.is_empty() => "no filter".to_owned(),
+        Some(filters) => filters.join(" "),
+    };
+    if let Some((path, run)) = runs(sides).next()
+        && let Some((other_path, other)) = runs(sides).find(|(_, other)| other.filters != run.filters)
+    {
+        return Err(format!(
+            "{path} was read with {}, and {other_path} with {}; read all runs with the same filters",
+            flags(run),
+            flags(other)
+        ));
+    }
+    if differs(sides, |run| run.received_only) {
         return Err(
             "some logs have only RequestReceived events and others have ResponseComplete events; record both sides \
              with one audit policy (`kubetoll audit-policy`)"
                 .to_owned(),
         );
     }
-    for (name, side) in sides {
-        if let Some((path, _)) = side.runs.iter().find(|(_, run)| !run.has_patterns) {
-            return Err(format!(
-                "--{name}: {path} was written with --no-patterns, so it does not show which LISTs belong to informers; \
-                 write it without --no-patterns"
-            ));
-        }
+    if let Some((path, _)) = runs(sides).find(|(_, run)| !run.has_patterns) {
+        return Err(format!(
+            "{path} was written with --no-patterns, so it does not show which LISTs belong to informers; write it \
+             without --no-patterns"
+        ));
     }
-    if differs(each(|run| run.shows_open_watches)) {
+    Ok(())
+}
+
+fn log_notes(sides: &NamedSides<'_>) -> Vec<String> {
+    let mut notes = Vec::new();
+    if runs(sides).any(|(_, run)| run.received_only) {
+        notes.push(
+            "The logs have only RequestReceived events, so the comparison does not know the status of a request"
+                .to_owned(),
+        );
+    }
+    if differs(sides, |run| run.shows_open_watches) {
         notes.push(
             "Only some logs have ResponseStarted events. The others show a WATCH only when it ends, so numbers of \
              watches may differ for this reason alone"
                 .to_owned(),
         );
     }
-    let versions = sides.map(|(_, side)| {
-        side.runs.iter().map(|(_, run)| (&run.kube_version, &run.etcd_version)).collect::<BTreeSet<_>>()
-    });
-    if versions[0] != versions[1] {
-        let text = |side: usize| {
-            let names: Vec<String> = versions[side].iter().map(|(version, _)| (*version).clone()).collect();
-            names.join(", ")
-        };
-        notes.push(if text(0) == text(1) {
-            "The sides have different versions of etcd, which may move requests between etcd and the watch cache"
-                .to_owned()
-        } else {
-            format!(
-                "The base side is from Kubernetes {}, the new side from {}. Requests may be served from elsewhere for \
-                 this reason alone. `kubetoll upgrade` shows that part; --kube-version judges both sides as one version",
-                text(0),
-                text(1)
-            )
-        });
-    }
-    let verbs = |side: &Side| {
-        let mut verbs = std::collections::BTreeMap::<String, u64>::new();
-        for (verb, requests) in side.runs.iter().flat_map(|(_, run)| &run.verbs) {
-            *verbs.entry(verb.clone()).or_default() += requests;
-        }
-        verbs
-    };
-    let verbs = [verbs(base), verbs(new)];
-    for (side, other) in [(0, 1), (1, 0)] {
-        let missing = verbs[side].iter().filter(|(verb, n)| **n >= MANY && !verbs[other].contains_key(*verb));
-        for (verb, requests) in missing {
-            notes.push(format!(
-                "The {} side has {} requests with the verb {verb}, and the {} side has none. Check that both audit \
-                 policies record them",
-                sides[side].0,
-                count(*requests),
-                sides[other].0
-            ));
-        }
-    }
-    let not_followed: u64 =
-        sides.iter().flat_map(|(_, side)| &side.runs).map(|(_, run)| run.not_followed).sum();
+    let not_followed: u64 = runs(sides).map(|(_, run)| run.not_followed).sum();
     if not_followed > 0 {
         notes.push(format!(
             "kubetoll did not follow {} requests to find informers, because the log has too many instances. First LISTs \
@@ -100,17 +100,71 @@ pub(super) fn notes(base: &Side, new: &Side, unit: &Unit) -> Result<Vec<String>,
             count(not_followed)
         ));
     }
-    if matches!(unit, Unit::Minute | Unit::Node) {
-        let minutes =
-            sides.map(|(_, side)| side.runs.iter().filter_map(|(_, run)| run.minutes).fold(0.0, f64::max));
-        if let Some(side) = (0..2).find(|side| minutes[*side] < 2.0) {
-            notes.push(format!(
-                "The longest run of the {} side takes less than 2 minutes, so it shows hardly any steady state",
-                sides[side].0
-            ));
-        }
+    notes
+}
+
+fn version_notes(sides: &NamedSides<'_>) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some((path, run)) = runs(sides).find(|(_, run)| run.version_is_assumed) {
+        notes.push(format!(
+            "{path} does not show the version of Kubernetes, so kubetoll assumes {}. Other versions may serve requests \
+             from elsewhere; --kube-version sets the version",
+            run.kube_version
+        ));
     }
-    Ok(notes)
+    let versions = sides.map(|(_, side)| {
+        side.runs.iter().map(|(_, run)| (&run.kube_version, &run.etcd_version)).collect::<BTreeSet<_>>()
+    });
+    let text = |side: usize| {
+        let names: BTreeSet<&str> = versions[side].iter().map(|(version, _)| version.as_str()).collect();
+        names.into_iter().collect::<Vec<_>>().join(", ")
+    };
+    if versions[0] == versions[1] {
+        return notes;
+    }
+    notes.push(if text(0) == text(1) {
+        "The sides have different versions of etcd, which may move requests between etcd and the watch cache".to_owned()
+    } else {
+        format!(
+            "The base side is from Kubernetes {}, the new side from {}. Requests may be served from elsewhere for this \
+             reason alone. `kubetoll upgrade` shows that part. For logs, --kube-version judges both sides as one version",
+            text(0),
+            text(1)
+        )
+    });
+    notes
+}
+
+fn verb_notes(sides: &NamedSides<'_>) -> Vec<String> {
+    let verbs = sides.map(|(_, side)| {
+        let mut verbs = BTreeMap::<&str, u64>::new();
+        for (verb, requests) in side.runs.iter().flat_map(|(_, run)| &run.verbs) {
+            *verbs.entry(verb).or_default() += requests;
+        }
+        verbs
+    });
+    let mut notes = Vec::new();
+    for (side, other) in [(0, 1), (1, 0)] {
+        let missing = verbs[side].iter().filter(|(verb, n)| **n >= MANY && !verbs[other].contains_key(*verb));
+        notes.extend(missing.map(|(verb, requests)| {
+            format!(
+                "The {} side has {} requests with the verb {verb}, and the {} side has none. Check that both audit \
+                 policies record them",
+                sides[side].0,
+                count(*requests),
+                sides[other].0
+            )
+        }));
+    }
+    notes
+}
+
+/// The note on a unit that a run has only a few times.
+pub(super) fn small_unit(path: &str, unit: &Unit, size: UnitSize) -> Option<String> {
+    let UnitSize::Fixed(requests) = size else { return None };
+    (matches!(unit, Unit::RequestOf(_)) && requests < FEW).then(|| {
+        format!("{path} has only {requests} requests of the unit, so by chance rates differ by up to a third or more")
+    })
 }
 
 /// The note on clients whose start a side does not show.
@@ -131,6 +185,10 @@ pub(super) fn no_common_client(clients: &[BTreeSet<&String>; 2]) -> String {
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         if names.is_empty() { "none".to_owned() } else { format!("{}{more}", names.join(", ")) }
     });
+    if let Some(side) = clients.iter().position(BTreeSet::is_empty) {
+        let side = ["base", "new"][side];
+        return format!("the {side} side has no requests. Check the filters, such as --user");
+    }
     format!(
         "the sides have no common client. Base: {base}. New: {new}. If a name differs from run to run, give it one name \
          with --map REGEX=NAME"

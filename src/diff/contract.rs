@@ -44,6 +44,8 @@ pub(crate) struct DiffSide {
     pub(crate) runs: Vec<DiffRun>,
     /// The Kubernetes versions of the runs.
     pub(crate) kube_versions: Vec<String>,
+    /// A log does not show the version, so kubetoll assumes the newest one that fits.
+    pub(crate) version_is_assumed: bool,
 }
 
 /// One run: a log, a directory of logs, or a saved JSON report.
@@ -67,8 +69,9 @@ pub(crate) struct DiffTotal {
     pub(crate) phase: &'static str,
     pub(crate) before: f64,
     pub(crate) after: f64,
-    /// Whether the difference is more than chance.
-    pub(crate) is_decided: bool,
+    /// The part of the difference that is more than chance; 0 if there is none. If the whole difference is within chance, it
+    /// is the sum over the rows that changed.
+    pub(crate) decided: f64,
 }
 
 /// How the requests of one client in one shape differ.
@@ -116,12 +119,12 @@ pub(crate) struct Phases {
     pub(crate) watches: PhaseDifference,
 }
 
-/// The rate of a phase before and after.
+/// The rate of a phase before and after. A rate is null if the logs of the side do not show the phase.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct PhaseDifference {
-    pub(crate) before: f64,
-    pub(crate) after: f64,
+    pub(crate) before: Option<f64>,
+    pub(crate) after: Option<f64>,
     /// Whether the difference is more than chance.
     pub(crate) is_decided: bool,
 }
@@ -157,10 +160,22 @@ impl Difference {
     }
 }
 
+impl Phases {
+    pub(super) fn all(&self) -> [&PhaseDifference; 3] {
+        [&self.start, &self.steady, &self.watches]
+    }
+}
+
 impl PhaseDifference {
+    /// Both rates, if the logs of both sides show the phase.
+    pub(crate) fn rates(&self) -> Option<(f64, f64)> {
+        self.before.zip(self.after)
+    }
+
     /// The change, relative to the larger rate: 0.2 means that one rate is a fifth below the other.
     pub(super) fn size(&self) -> f64 {
-        let most = self.before.max(self.after);
-        if most > 0.0 { (self.after - self.before).abs() / most } else { 0.0 }
+        let Some((before, after)) = self.rates() else { return 0.0 };
+        let most = before.max(after);
+        if most > 0.0 { (after - before).abs() / most } else { 0.0 }
     }
 }

@@ -1,5 +1,6 @@
 //! The conditions of `kubetoll diff --fail-on`.
 
+use std::fmt;
 use std::str::FromStr;
 
 use super::contract::{DiffReport, DiffTotal, Difference};
@@ -85,7 +86,7 @@ impl DiffFailOn {
                 let of_metric = report.totals.iter().filter(|total| total.metric == *metric);
                 of_metric
                     .filter(|total| limit.is_exceeded(total))
-                    .map(|total| failed_total(total, unit))
+                    .map(|total| failed_total(*limit, total, unit))
                     .next()
             }
         }
@@ -94,20 +95,33 @@ impl DiffFailOn {
 
 impl RiseLimit {
     fn is_exceeded(self, total: &DiffTotal) -> bool {
-        let rise = total.after - total.before;
         let allowed = match self {
             Self::Percent(percent) => total.before * percent / 100.0,
             Self::Number(number) => number,
         };
         // A sum of fractions has rounding errors.
-        total.is_decided && rise > allowed + 1e-9
+        total.decided > allowed + 1e-9
     }
 }
 
-fn failed_total(total: &DiffTotal, unit: &Unit) -> String {
+fn failed_total(limit: RiseLimit, total: &DiffTotal, unit: &Unit) -> String {
     let per = if total.phase == "start" { "per start of each client".to_owned() } else { unit.text() };
-    let DiffTotal { metric, before, after, .. } = total;
-    format!("{metric}: from {before:.2} to {after:.2} {per}")
+    let DiffTotal { metric, before, after, decided, .. } = total;
+    let part = if (decided - (after - before)).abs() < 0.005 {
+        String::new()
+    } else {
+        format!(" ({decided:+.2} is more than chance)")
+    };
+    format!("{metric}>{limit}: from {before:.2} to {after:.2} {per}{part}")
+}
+
+impl fmt::Display for RiseLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Percent(percent) => write!(f, "+{percent}%"),
+            Self::Number(number) => write!(f, "+{number}"),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -131,16 +145,16 @@ mod tests {
 
     #[test]
     fn chance_exceeds_no_limit() {
-        let total = |before, after, is_decided| DiffTotal {
+        let total = |before, after, decided| DiffTotal {
             metric: "requests",
             phase: "steady",
             before,
             after,
-            is_decided,
+            decided,
         };
-        assert!(RiseLimit::Percent(10.0).is_exceeded(&total(10.0, 11.1, true)));
-        assert!(!RiseLimit::Percent(10.0).is_exceeded(&total(10.0, 11.1, false)));
-        assert!(!RiseLimit::Percent(10.0).is_exceeded(&total(10.0, 11.0, true)));
-        assert!(RiseLimit::Number(0.0).is_exceeded(&total(0.0, 1.0, true)));
+        assert!(RiseLimit::Percent(10.0).is_exceeded(&total(10.0, 11.1, 1.1)));
+        assert!(!RiseLimit::Percent(10.0).is_exceeded(&total(10.0, 11.1, 0.0)));
+        assert!(!RiseLimit::Percent(10.0).is_exceeded(&total(10.0, 15.0, 1.0)));
+        assert!(RiseLimit::Number(0.0).is_exceeded(&total(0.0, 1.0, 1.0)));
     }
 }

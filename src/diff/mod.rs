@@ -2,17 +2,20 @@
 
 mod comparable;
 mod compare;
+mod compared_client;
 mod contract;
 mod fail_on;
+mod findings;
 mod names;
 mod noise;
 mod side;
+mod totals;
 mod unit;
 
 pub(crate) use compare::compare;
 pub use contract::DiffReport;
 pub(crate) use contract::{DiffFinding, DiffSide, DiffTotal, Difference, PhaseDifference, RequestDifference};
 pub(crate) use fail_on::DiffFailOn;
-pub(crate) use names::{NameFolding, NameMap};
+pub(crate) use names::NameMap;
 pub(crate) use side::Side;
 pub(crate) use unit::Unit;

@@ -1,5 +1,6 @@
 //! The names under which clients of different runs are compared: random suffixes are folded.
 
+use std::collections::BTreeSet;
 use std::str::FromStr;
 
 use regex::Regex;
@@ -30,15 +31,30 @@ impl FromStr for NameMap {
 /// How the names of clients are compared.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NameFolding {
-    pub(crate) maps: Vec<NameMap>,
+    maps: Vec<NameMap>,
+    /// Names that both sides have. They are compared as they are.
+    common: BTreeSet<String>,
 }
 
 impl NameFolding {
-    /// The name under which a client is compared. `*` replaces random suffixes of the parts between colons, such as the
-    /// namespace of a test run. Each `--map` replaces its first match, in the name as it is or as it is folded.
+    #[must_use]
+    pub(crate) fn new(maps: &[NameMap], base: BTreeSet<String>, new: BTreeSet<String>) -> Self {
+        let mut folding = Self { maps: maps.to_vec(), common: BTreeSet::new() };
+        let [base, new]: [BTreeSet<String>; 2] =
+            [base, new].map(|names| names.iter().map(|name| folding.mapped(name)).collect());
+        folding.common = base.intersection(&new).cloned().collect();
+        folding
+    }
+
+    /// The name under which a client is compared. If only one side has the name, `*` replaces random suffixes of the parts
+    /// between colons, such as the namespace of a test run. Each `--map` replaces its first match, in the name as it is
+    /// or as it is folded.
     #[must_use]
     pub(crate) fn fold(&self, name: &str) -> String {
         let mapped = self.mapped(name);
+        if self.common.contains(&mapped) {
+            return mapped;
+        }
         let parts: Vec<String> = mapped.split(':').map(without_suffixes).collect();
         let folded = parts.join(":");
         if mapped == name { self.mapped(&folded) } else { folded }
@@ -98,13 +114,22 @@ mod tests {
     }
 
     #[test]
+    fn names_that_both_sides_have_stay_as_they_are() {
+        let names =
+            |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<String>>();
+        let folding =
+            NameFolding::new(&[], names(&["csi-nfsv4", "e2e-x7k2p"]), names(&["csi-nfsv4", "e2e-9dl4w"]));
+        let folded = ["csi-nfsv4", "e2e-x7k2p", "e2e-9dl4w"].map(|name| folding.fold(name));
+        assert_eq!(folded, ["csi-nfsv4", "e2e-*", "e2e-*"]);
+    }
+
+    #[test]
     fn maps_come_before_folding() {
         let map = |text: &str| text.parse::<NameMap>().expect("a map");
-        let folding = NameFolding {
-            maps: vec![map("serviceaccount:pr[a-z]+:=serviceaccount:pr:"), map("^(.*)-next$=$1")],
-        };
-        assert_eq!(folding.fold("system:serviceaccount:prabc:op-next"), "system:serviceaccount:pr:op");
-        let folded = NameFolding { maps: vec![map(r"e2e-\*=test")] };
+        let folding = |maps: &[NameMap]| NameFolding::new(maps, BTreeSet::new(), BTreeSet::new());
+        let maps = [map("serviceaccount:pr[a-z]+:=serviceaccount:pr:"), map("^(.*)-next$=$1")];
+        assert_eq!(folding(&maps).fold("system:serviceaccount:prabc:op-next"), "system:serviceaccount:pr:op");
+        let folded = folding(&[map(r"e2e-\*=test")]);
         assert_eq!(folded.fold("system:serviceaccount:e2e-x7k2p:op"), "system:serviceaccount:test:op");
         for bad in ["abc", "=x", "(=x"] {
             assert!(bad.parse::<NameMap>().is_err(), "{bad}");

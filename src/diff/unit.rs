@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::profile::{ClientProfile, RunProfile};
+use crate::k8s::identity;
+use crate::profile::RunProfile;
 
 /// The unit of a rate.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,8 +74,13 @@ impl fmt::Display for RequestSelector {
 impl RequestSelector {
     /// The number of selected requests. `fold` gives the name under which a client is compared.
     fn count(&self, run: &RunProfile, fold: impl Fn(&str) -> String) -> u64 {
+        let wanted = self.client.as_deref().map(|wanted| (wanted, fold(wanted)));
         let is_wanted = |name: &str| {
-            self.client.as_deref().is_none_or(|wanted| wanted == name || fold(wanted) == fold(name))
+            wanted.as_ref().is_none_or(|(wanted, folded)| {
+                *wanted == name
+                    || *folded == fold(name)
+                    || *wanted == identity::short_name("service-account", name)
+            })
         };
         let clients = run.clients.iter().filter(|(name, _)| is_wanted(name));
         let shapes = clients.flat_map(|(_, client)| &client.shapes);
@@ -122,33 +128,48 @@ impl Unit {
         }
     }
 
-    /// The number of units of a run, for one client or, with `None`, for a client without requests.
+    /// The units of a run. `fold` gives the name under which a client is compared.
     ///
     /// # Errors
     /// The run does not show the unit.
     #[allow(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-    pub(super) fn size(
-        &self,
-        run: &RunProfile,
-        client: Option<&ClientProfile>,
-        fold: impl Fn(&str) -> String,
-    ) -> Result<f64, String> {
-        let minutes = || match (client, run.minutes) {
-            (_, None) => Err("its log has no timestamps; use --per run".to_owned()),
-            (None, Some(minutes)) => Ok(minutes),
-            (Some(client), Some(_)) => Ok(client.minutes),
-        };
+    pub(super) fn size(&self, run: &RunProfile, fold: impl Fn(&str) -> String) -> Result<UnitSize, String> {
         match self {
-            Self::Run => Ok(1.0),
-            Self::Minute => minutes(),
-            Self::Node if run.nodes == 0 => {
-                Err("its log shows no nodes: no kubelet, and no pod with a node in its token".to_owned())
+            Self::Run => Ok(UnitSize::Fixed(1.0)),
+            Self::Minute | Self::Node if run.minutes.is_none() => {
+                Err("its log has no timestamps; use --per run".to_owned())
             }
-            Self::Node => Ok(minutes()? * run.nodes as f64),
+            Self::Minute => Ok(UnitSize::PerMinute(1.0)),
+            Self::Node if run.nodes == 0 => Err(
+                "its log shows no nodes: no kubelet, and no pod with a node in its token; use --per minute"
+                    .to_owned(),
+            ),
+            Self::Node => Ok(UnitSize::PerMinute(run.nodes as f64)),
             Self::RequestOf(selector) => match selector.count(run, fold) {
-                0 => Err(format!("it has no request of '{selector}'")),
-                count => Ok(count as f64),
+                0 => Err(format!(
+                    "it has no request of '{selector}'. `kubetoll scan --by resource` shows its resources"
+                )),
+                count => Ok(UnitSize::Fixed(count as f64)),
             },
+        }
+    }
+}
+
+/// The number of units of a run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum UnitSize {
+    /// For each minute of a client.
+    PerMinute(f64),
+    /// For the whole run.
+    Fixed(f64),
+}
+
+impl UnitSize {
+    /// The units for a client with these minutes.
+    pub(super) fn of(self, minutes: f64) -> f64 {
+        match self {
+            Self::PerMinute(units) => units * minutes,
+            Self::Fixed(units) => units,
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::saved_report::{NotAReport, SavedClient, SavedReport, SavedShape};
+use crate::apiserver::ServedFrom;
 use crate::judged::shape_text;
 use crate::k8s::timestamp::parse_micros;
 
@@ -20,12 +21,14 @@ const LONG_RUNNING: [&str; 5] = ["attach", "exec", "log", "portforward", "proxy"
 #[allow(clippy::struct_excessive_bools, reason = "each says what the log shows")]
 pub struct RunProfile {
     pub(crate) kube_version: String,
+    /// The log does not show the version, so kubetoll assumes the newest one that fits.
+    pub(crate) version_is_assumed: bool,
     pub(crate) etcd_version: Option<String>,
     /// From the first request to the last event; `None` if the log has no timestamps. Requests that may be open for a
     /// long time do not count, because they may have begun before the log.
     pub(crate) minutes: Option<f64>,
-    /// Whether a filter left events out.
-    pub(crate) is_filtered: bool,
+    /// The filters of the scan, as flags; `None` if the report has filters but does not name them.
+    pub(crate) filters: Option<Vec<String>>,
     /// The log has only RequestReceived events.
     pub(crate) received_only: bool,
     /// Requests by verb.
@@ -48,7 +51,7 @@ pub struct RunProfile {
 pub struct ClientProfile {
     /// From the client's first request to the end of the run.
     pub(crate) minutes: f64,
-    /// How often the client started: the median over its informers, or else the number of its instances.
+    /// How often the client started: the most starts of one of its informers, or else the number of its instances.
     pub(crate) starts: u64,
     /// The client was running before the log begins, and does not start in it. So the log does not show its first
     /// LISTs, and may not show all its watches.
@@ -72,7 +75,7 @@ pub struct ShapeProfile {
     pub(crate) renewals: u64,
     /// Watches that are open at the same time.
     pub(crate) watches: u64,
-    /// The log does not show the first WATCH, so more watches may be open.
+    /// `watches` is not a number that each start of the program has. For example, the log does not show the first WATCH.
     pub(crate) is_partial: bool,
     /// How much more the requests per minute vary than random independent requests (1). The index of dispersion: the
     /// variance divided by the mean.
@@ -103,11 +106,18 @@ impl ShapeProfile {
         self.informer_starts + self.once + self.steady + self.renewals
     }
 
-    /// The source of most requests.
+    /// The source of most requests. Refused requests do not count, unless all are.
     #[must_use]
     pub(crate) fn main_source(&self) -> &str {
-        let most = self.served_from.iter().max_by_key(|(_, requests)| **requests);
-        most.map_or("", |(source, _)| source)
+        let most = self.accepted().max_by_key(|(_, requests)| *requests);
+        most.or_else(|| self.served_from.iter().next().map(|(source, n)| (source.as_str(), *n)))
+            .map_or("", |(source, _)| source)
+    }
+
+    /// The requests that the server did not refuse, by source.
+    pub(crate) fn accepted(&self) -> impl Iterator<Item = (&str, u64)> {
+        let all = self.served_from.iter().map(|(source, requests)| (source.as_str(), *requests));
+        all.filter(|(source, _)| *source != ServedFrom::Rejected.as_str())
     }
 
     /// Adds the requests of another shape or run. The larger dispersion counts.
@@ -148,7 +158,9 @@ impl RunProfile {
         let report = SavedReport::parse(json)?;
         let first = report.clients.iter().filter_map(first_request).min();
         let first = first.or_else(|| time(report.input.first_timestamp.as_ref()));
-        let span = first.zip(time(report.input.last_timestamp.as_ref()));
+        let last = report.clients.iter().filter_map(|client| time(client.last_timestamp.as_ref())).max();
+        let last = last.or_else(|| time(report.input.last_timestamp.as_ref()));
+        let span = first.zip(last);
         let mut verbs = BTreeMap::new();
         let (mut lists, mut has_patterns) = (0, false);
         for shape in report.clients.iter().flat_map(|client| &client.shapes) {
@@ -166,7 +178,7 @@ impl RunProfile {
         }
         Ok(Self {
             minutes: span.map(|(first, last)| minutes(last - first)),
-            is_filtered: report.input.filtered > 0,
+            filters: report.input.filters.or((report.input.filtered == 0).then(Vec::new)),
             received_only: report.input.received_only,
             has_patterns: lists == 0
                 || has_patterns
@@ -178,6 +190,7 @@ impl RunProfile {
             verbs,
             clients,
             kube_version: report.server.kube_version,
+            version_is_assumed: matches!(&*report.server.version_source, "newest-possible" | "newest-known"),
             etcd_version: report.server.etcd_version,
             findings: report
                 .findings
@@ -207,17 +220,18 @@ impl ClientProfile {
     fn from_saved(saved: &SavedClient, span: Option<(i64, i64)>) -> Self {
         let first = first_request(saved).or_else(|| span.map(|(first, _)| first));
         let own_minutes = first.zip(span).map_or(0.0, |(first, (_, last))| minutes(last - first));
-        let patterns = || saved.shapes.iter().filter_map(|shape| shape.pattern.as_ref());
+        let shapes = || saved.shapes.iter().filter(|shape| !is_of_one_object(shape));
+        let patterns = || shapes().filter_map(|shape| shape.pattern.as_ref());
         let mut starts: Vec<u64> =
             patterns().filter_map(|pattern| Some(pattern.informers.as_ref()?.starts)).collect();
         starts.retain(|starts| *starts > 0);
-        starts.sort_unstable();
-        let median = starts.get(starts.len().saturating_sub(1) / 2).copied();
+        // Some informers run only in the leader.
+        let most = starts.iter().max().copied();
         let instances = || patterns().map(|pattern| pattern.instances).max();
         let was_running = starts.is_empty() && saved.shapes.iter().any(continues_earlier_watch);
         let mut client = Self {
             minutes: own_minutes,
-            starts: if was_running { 1 } else { median.or_else(instances).unwrap_or(1).max(1) },
+            starts: if was_running { 1 } else { most.or_else(instances).unwrap_or(1).max(1) },
             was_running,
             shapes: BTreeMap::new(),
         };
@@ -241,7 +255,10 @@ impl ClientProfile {
             };
             let first = first.filter(|_| !was_running);
             let mut own = ShapeProfile::from_saved(shape, first, own_minutes);
-            own.is_partial = continues_earlier_watch(shape) && !has_start(shape);
+            let watches = shape.pattern.as_ref().and_then(|pattern| pattern.watches.as_ref());
+            own.is_partial = is_of_one_object(shape)
+                || watches.is_some_and(|watches| watches.concurrent.is_none())
+                || continues_earlier_watch(shape) && !has_start(shape);
             client.shapes.entry(name).or_default().add(&own);
         }
         client
@@ -263,12 +280,13 @@ impl ShapeProfile {
         };
         if saved.verb == "watch" {
             let watches = pattern.and_then(|pattern| pattern.watches.as_ref());
-            shape.watches = watches.map_or(0, |watches| watches.concurrent);
+            shape.watches = watches.and_then(|watches| watches.concurrent).unwrap_or(0);
             shape.steady = watches.map_or(0, |watches| watches.short.min(saved.requests));
             shape.renewals = saved.requests - shape.steady;
             return shape;
         }
         let informers = pattern.and_then(|pattern| pattern.informers.as_ref());
+        let informers = informers.filter(|_| !is_of_one_object(saved));
         shape.informer_starts =
             informers.map_or(0, |informers| (informers.starts + informers.further_pages).min(saved.requests));
         let rest = saved.requests - shape.informer_starts;
@@ -291,6 +309,12 @@ fn first_request(client: &SavedClient) -> Option<i64> {
             && shape.subresource.as_deref().is_none_or(|subresource| !LONG_RUNNING.contains(&subresource))
     };
     client.shapes.iter().filter(is_short).filter_map(|shape| time(shape.first_timestamp.as_ref())).min()
+}
+
+/// Whether the requests are for one object by its name. A kubelet has such a WATCH for each Secret of its pods, so their
+/// number changes with the pods.
+fn is_of_one_object(shape: &SavedShape) -> bool {
+    shape.parameters.contains("fieldSelector=metadata.name") || shape.scope.as_deref() == Some("object")
 }
 
 /// Whether a WATCH begins at a revision that the client got from an earlier LIST or WATCH.

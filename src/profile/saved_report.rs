@@ -5,13 +5,22 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use thiserror::Error;
 
+use crate::apiserver::ServedFrom;
+
+/// Sums of larger counts may overflow.
+const LARGEST: u64 = 1 << 50;
+
 /// A text is not a JSON report of `kubetoll scan`.
 #[derive(Debug, Error)]
 pub(crate) enum NotAReport {
     #[error("not a JSON report of `kubetoll scan`: {0}")]
     Json(#[from] serde_json::Error),
-    #[error("the report has schemaVersion {0}; this kubetoll reads schemaVersion 1")]
+    #[error("the report has schemaVersion {0}; this kubetoll reads schemaVersion 1. Scan the log again")]
     SchemaVersion(u32),
+    #[error("the report has the unknown value {0:?} of servedFrom; scan the log again")]
+    ServedFrom(String),
+    #[error("the report has counts above 2^50")]
+    TooLarge,
 }
 
 /// Whether a file begins like a JSON report, and not like a log. An audit event never has `schemaVersion`.
@@ -40,10 +49,22 @@ impl SavedReport {
         struct Version {
             schema_version: u32,
         }
-        match serde_json::from_slice::<Version>(json)?.schema_version {
-            1 => Ok(serde_json::from_slice(json)?),
-            other => Err(NotAReport::SchemaVersion(other)),
+        let json = json.strip_prefix("\u{feff}".as_bytes()).unwrap_or(json);
+        let report: Self = match serde_json::from_slice::<Version>(json)?.schema_version {
+            1 => serde_json::from_slice(json)?,
+            other => return Err(NotAReport::SchemaVersion(other)),
+        };
+        for shape in report.clients.iter().flat_map(|client| &client.shapes) {
+            for source in shape.likely.iter().chain([&shape.served_from]) {
+                if !ServedFrom::ALL.iter().any(|known| known.as_str() == source) {
+                    return Err(NotAReport::ServedFrom(source.clone()));
+                }
+            }
+            if shape.largest() > LARGEST {
+                return Err(NotAReport::TooLarge);
+            }
         }
+        Ok(report)
     }
 }
 
@@ -51,6 +72,8 @@ impl SavedReport {
 #[serde(rename_all = "camelCase")]
 pub(super) struct SavedInput {
     pub(super) filtered: u64,
+    /// `None` in reports of kubetoll before 0.2.
+    pub(super) filters: Option<Vec<String>>,
     pub(super) received_only: bool,
     pub(super) events_by_stage: BTreeMap<String, u64>,
     pub(super) access_lines: u64,
@@ -62,6 +85,7 @@ pub(super) struct SavedInput {
 #[serde(rename_all = "camelCase")]
 pub(super) struct SavedServer {
     pub(super) kube_version: String,
+    pub(super) version_source: String,
     pub(super) etcd_version: Option<String>,
 }
 
@@ -84,6 +108,7 @@ pub(super) struct SavedClient {
     pub(super) identity: String,
     pub(super) impersonated_by: Option<String>,
     pub(super) nodes: Count,
+    pub(super) last_timestamp: Option<String>,
     pub(super) shapes: Vec<SavedShape>,
 }
 
@@ -108,6 +133,25 @@ pub(super) struct SavedShape {
     pub(super) first_timestamp: Option<String>,
     pub(super) last_timestamp: Option<String>,
     pub(super) pattern: Option<SavedPattern>,
+}
+
+impl SavedShape {
+    /// The largest count, without squares.
+    fn largest(&self) -> u64 {
+        let pattern = self.pattern.as_ref();
+        let informers = pattern.and_then(|pattern| pattern.informers.as_ref());
+        let watches = pattern.and_then(|pattern| pattern.watches.as_ref());
+        [
+            self.requests,
+            self.etcd_writes,
+            pattern.map_or(0, |pattern| pattern.instances),
+            informers.map_or(0, |informers| informers.starts.max(informers.further_pages)),
+            watches.map_or(0, |watches| watches.short.max(watches.concurrent.unwrap_or(0))),
+        ]
+        .into_iter()
+        .max()
+        .unwrap_or(0)
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -136,8 +180,8 @@ pub(super) struct SavedInformers {
 #[derive(Debug, Deserialize)]
 pub(super) struct SavedWatches {
     pub(super) short: u64,
-    #[serde(default)]
-    pub(super) concurrent: u64,
+    /// `None` in reports of kubetoll before 0.2.
+    pub(super) concurrent: Option<u64>,
 }
 
 #[derive(Debug, Deserialize)]

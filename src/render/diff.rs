@@ -15,15 +15,21 @@ use crate::k8s::text::count;
 /// GitHub shows ten annotations of each level for each step of a job.
 const MAX_ANNOTATIONS: usize = 10;
 /// The room for what follows the tables in a Markdown page, in characters.
-const RESERVED: usize = 6_000;
+const RESERVED: usize = 12_000;
 
 const COLUMNS: [(&str, bool); 4] = [("CHANGE", false), ("BEFORE", true), ("AFTER", true), ("REQUEST", false)];
 /// The index of the column that is cut if the terminal is narrow.
 const REQUEST: usize = 3;
+/// A comment shows at most this many rows without a decision.
+const MAX_UNDECIDED: usize = 20;
+/// A comment shows at most this many notes and failures, each of at most `MAX_NOTE` columns.
+const MAX_NOTES: usize = 10;
+const MAX_NOTE: usize = 400;
 /// The page names at most this many runs of a side.
 const MAX_RUNS: usize = 5;
 /// The longest path on a page.
 const MAX_PATH: usize = 160;
+const NOT_DECIDED: &str = "these differ by no more than chance, or a log does not show them (?)";
 const UNDECIDED: &str = "Findings of one side, on requests that did not change by more than chance";
 /// The lines of a table above its rows.
 const HEADINGS: usize = 2;
@@ -56,7 +62,7 @@ pub(crate) fn text(report: &DiffReport, unit: &Unit, top: usize, width: usize) -
     tabled(format!("{ERROR}Costs more{ERROR:#}"), &costlier, true);
     tabled(format!("{FIX}Costs less{FIX:#}"), &cheaper, true);
     let undecided: Vec<&RequestDifference> = report.not_decided.iter().collect();
-    let heading = format!("{WARNING}Not decided{WARNING:#}: these differ, but by no more than chance");
+    let heading = format!("{WARNING}Not decided{WARNING:#}: {NOT_DECIDED}");
     tabled(heading, &undecided, false);
     page.push(wrapped("\n", "", &unchanged(report), width));
     for (heading, style, findings) in [
@@ -114,8 +120,8 @@ pub(crate) fn markdown(report: &DiffReport, unit: &Unit) -> String {
     for (name, side) in [("base", &report.base), ("new", &report.new)] {
         page.always(format!("- {name}: {}\n", inline::words(&side_text(side))));
     }
-    for failure in &report.failures {
-        page.always(format!("- **failed**: {}\n", inline::words(failure)));
+    for failure in report.failures.iter().take(MAX_NOTES) {
+        page.always(format!("- **failed**: {}\n", inline::words(&cut_middle(failure, MAX_NOTE, 8))));
     }
     page.always("\n| total | before | after | change |\n|---|---:|---:|---|\n".to_owned());
     for total in shown_totals(report) {
@@ -135,10 +141,6 @@ pub(crate) fn markdown(report: &DiffReport, unit: &Unit) -> String {
         page.add(format!("| {} | {before} | {after} | {change} |\n", inline::code_in_cell(&request)));
     }
     page.always(format!("\n{}\n", inline::words(&unchanged(report))));
-    if !report.not_decided.is_empty() {
-        let all = counted(report.not_decided.len() as u64, "shape");
-        page.always(format!("\nNot decided: {all} differ, but by no more than chance.\n"));
-    }
     for (heading, findings) in [
         ("New findings", &report.new_findings),
         ("Gone findings", &report.gone_findings),
@@ -151,14 +153,32 @@ pub(crate) fn markdown(report: &DiffReport, unit: &Unit) -> String {
             page.add(format!("- {}\n", inline::words(&finding_text(heading, finding))));
         }
     }
+    if !report.not_decided.is_empty() {
+        page.add(format!(
+            "\n### Not decided\n\nRequests: {NOT_DECIDED}.\n\n| client | shape | before | after |\n|---|---|---:|---:|\n"
+        ));
+    }
+    for row in report.not_decided.iter().take(MAX_UNDECIDED) {
+        let [_, before, after, request] = cells(row, unit, false);
+        let client = inline::words(&short_name(&row.client));
+        page.add(format!("| {client} | {} | {before} | {after} |\n", inline::code_in_cell(&request)));
+    }
+    let more = report.not_decided.len().saturating_sub(MAX_UNDECIDED);
+    if more > 0 {
+        page.add(format!("\n{more} more are not decided.\n"));
+    }
     if page.omitted > 0 {
         page.always(format!("\n{} omitted; `--format json` has all.\n", counted(page.omitted, "line")));
     }
     if !report.notes.is_empty() {
         page.always("\n### Notes\n\n".to_owned());
     }
-    for note in report.notes.iter().take(10) {
-        page.always(format!("- {}\n", inline::words(note)));
+    for note in report.notes.iter().take(MAX_NOTES) {
+        page.always(format!("- {}\n", inline::words(&cut_middle(note, MAX_NOTE, 8))));
+    }
+    let more = report.notes.len().saturating_sub(MAX_NOTES);
+    if more > 0 {
+        page.always(format!("- {}\n", counted(more as u64, "more note")));
     }
     page.lines.concat()
 }
@@ -243,7 +263,8 @@ fn side_text(side: &DiffSide) -> String {
         runs.push(format!("{left} more"));
     }
     let versions = side.kube_versions.join(", ");
-    format!("{} (Kubernetes {})", runs.join("; "), escaped(&versions))
+    let assumed = if side.version_is_assumed { ", assumed" } else { "" };
+    format!("{} (Kubernetes {}{assumed})", runs.join("; "), cut_middle(&escaped(&versions), MAX_PATH, 5))
 }
 
 fn unchanged(report: &DiffReport) -> String {
@@ -268,11 +289,17 @@ fn total_cells(total: &DiffTotal, unit: &Unit) -> [String; 4] {
         "watches" => "open watches",
         other => other,
     };
-    let change = match total.after - total.before {
-        0.0 => "none".to_owned(),
-        _ if !total.is_decided => "no more than chance".to_owned(),
-        change if total.before > 0.0 => format!("{:+.0} %", change * 100.0 / total.before),
-        _ => "new".to_owned(),
+    let difference = total.after - total.before;
+    let is_whole = (difference - total.decided).abs() < 1e-6;
+    let change = match total.decided {
+        _ if difference == 0.0 => "none".to_owned(),
+        0.0 => "no more than chance".to_owned(),
+        _ if is_whole && total.before > 0.0 => format!("{:+.0} %", difference * 100.0 / total.before),
+        _ if is_whole => "new".to_owned(),
+        decided => {
+            let sign = if decided < 0.0 { "-" } else { "+" };
+            format!("{sign}{} more than chance", number(decided.abs()))
+        }
     };
     let name = if total.metric == "watches" { metric.to_owned() } else { format!("{metric} {per}") };
     [escaped(&name).into_owned(), number(total.before), number(total.after), change]
@@ -285,21 +312,24 @@ fn cells(row: &RequestDifference, unit: &Unit, is_decided: bool) -> [String; 4] 
         let source = |source: &Option<String>| escaped(source.as_deref().unwrap_or("-")).into_owned();
         return [change, source(&row.source_before), source(&row.source_after), request];
     }
-    let side = |of: fn(&PhaseDifference) -> f64| {
+    let side = |of: fn(&PhaseDifference) -> Option<f64>| {
         let phases = [
             (&row.phases.start, " at start"),
             (&row.phases.steady, unit.short()),
             (&row.phases.watches, " open"),
         ];
-        let is_shown = |phase: &PhaseDifference| {
-            if is_decided { phase.is_decided } else { (phase.before - phase.after).abs() > f64::EPSILON }
+        let is_shown = |phase: &PhaseDifference| match phase.rates() {
+            _ if is_decided => phase.is_decided,
+            Some((before, after)) => (before - after).abs() > f64::EPSILON,
+            None => phase.before.or(phase.after).is_some_and(|rate| rate > 0.0),
         };
         let shown: Vec<String> = phases
             .into_iter()
             .filter(|(phase, _)| is_shown(phase))
             .map(|(phase, per)| match of(phase) {
-                0.0 => "-".to_owned(),
-                rate => format!("{}{per}", number(rate)),
+                None => "?".to_owned(),
+                Some(0.0) => "-".to_owned(),
+                Some(rate) => format!("{}{per}", number(rate)),
             })
             .collect();
         shown.join(", ")

@@ -12,6 +12,8 @@ use crate::version::Inferred;
 #[derive(Debug)]
 pub struct Context<'a> {
     pub sources: &'a Sources,
+    /// The filters, as flags.
+    pub filters: Vec<String>,
     /// The server's configuration. Its version is the best estimate.
     pub server: Server,
     /// The server's version and the evidence for it.

@@ -60,6 +60,7 @@ pub(super) fn input(
         joined: counts.joined,
         not_joined: counts.not_joined,
         filtered: counts.filtered,
+        filters: context.filters.clone(),
         duplicates: counts.duplicates,
         requests: sums.counts.requests,
         open: sums.open,

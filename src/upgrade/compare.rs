@@ -277,7 +277,8 @@ impl ComparedRow<'_> {
     ) -> BTreeMap<RemovedApi, u64> {
         let mut left = self.requests;
         let mut removed = BTreeMap::new();
-        if status == Some(404) {
+        // Authentication, fair queuing and authorization come before the server looks for the API.
+        if matches!(status, Some(401 | 403 | 404 | 429)) {
             return removed;
         }
         let rare = self.row.rare();

@@ -175,6 +175,161 @@ fn one_run_decides_by_the_error_of_counts_and_several_by_their_spread() {
     assert_eq!(change(&["a.log", "b.log"], &["c.log", "d.log", "e.log"]), (more(), vec![]));
 }
 
+/// `bursts` bursts of `each` GETs within a second, every ten minutes from `first`, in `minutes`.
+fn bursts(first: u64, bursts: u64, each: u64, minutes: u64) -> Vec<u8> {
+    let mut log = String::new();
+    let mut add = |uri: &str, micros: u64| {
+        let event = AuditEvent::new(&micros, "get", uri).by("op", "agent/1").code(200);
+        log += &event.at(micros, 1_000).line();
+    };
+    add("/api/v1/namespaces/n/secrets/a", 0);
+    for burst in 0..bursts {
+        for number in 0..each {
+            let at = (first + 10 * burst) * 60_000_000 + number * 5_000;
+            add("/api/v1/namespaces/n/configmaps/a", at);
+        }
+    }
+    add("/api/v1/namespaces/n/secrets/a", minutes * 60_000_000);
+    log.into_bytes()
+}
+
+#[test]
+fn bursts_are_chance_in_one_run_and_not_in_several_equal_runs() {
+    let dir = Dir::with(&[
+        ("one.log", &bursts(5, 1, 200, 14)),
+        ("two.log", &bursts(2, 2, 200, 14)),
+        ("short.log", &bursts(2, 1, 200, 6)),
+        ("a1.log", &bursts(5, 1, 200, 14)),
+        ("a2.log", &bursts(6, 1, 205, 14)),
+        ("a3.log", &bursts(7, 1, 198, 14)),
+        ("b1.log", &bursts(5, 1, 300, 14)),
+        ("b2.log", &bursts(6, 1, 305, 14)),
+        ("b3.log", &bursts(7, 1, 299, 14)),
+    ]);
+    let changes = |args: &[&str]| rows(&json(&dir, args), "changes");
+    assert_eq!(changes(&["--base", "one.log", "--new", "two.log"]), Vec::<String>::new());
+    assert_eq!(changes(&["--base", "short.log", "--new", "two.log"]), Vec::<String>::new());
+    let three = ["--base", "a1.log", "a2.log", "a3.log", "--new", "b1.log", "b2.log", "b3.log"];
+    assert_eq!(changes(&three), ["more get configmaps"]);
+}
+
+/// Requests of one client, each with its status, evenly over ten minutes.
+fn requests(all: &[(&str, &str, u16)]) -> Vec<u8> {
+    let mut log = String::new();
+    for (number, (verb, uri, code)) in all.iter().enumerate() {
+        let event = AuditEvent::new(&number, verb, uri).by("op", "agent/1").code(*code);
+        log += &event.at(600_000_000 * number as u64 / all.len() as u64, 1_000).line();
+    }
+    log.into_bytes()
+}
+
+#[test]
+fn requests_are_served_from_elsewhere_only_if_the_source_changes() {
+    let get = |status: u16| ("get", "/api/v1/namespaces/n/configmaps/a", status);
+    let list = |uri: &'static str| ("list", uri, 200);
+    let few = [&[get(200); 6][..], &[get(403); 5]].concat();
+    let more = [&[get(200); 5][..], &[get(403); 6]].concat();
+    let cached = vec![list("/api/v1/pods?resourceVersion=0"); 200];
+    let from_etcd = vec![list("/api/v1/pods"); 60];
+    let dir = Dir::with(&[
+        ("few.log", &requests(&few)),
+        ("more.log", &requests(&more)),
+        ("1.30.log", &requests(&from_etcd)),
+        ("cached.log", &requests(&cached)),
+    ]);
+    assert_eq!(
+        rows(&json(&dir, &["--base", "few.log", "--new", "more.log"]), "changes"),
+        Vec::<String>::new()
+    );
+    for version in ["1.30.4", "1.34.2"] {
+        let args = ["scan", "1.30.log", "--kube-version", version, "--format", "json", "--no-progress"];
+        let (code, out, err) = dir.run_with(&args, b"");
+        assert_eq!(code, Some(0), "{err}");
+        dir.write(&format!("{version}.json"), out.as_bytes());
+    }
+    let up = json(&dir, &["--base", "1.30.4.json", "--new", "1.34.2.json"]);
+    assert_eq!(rows(&up, "changes"), ["served-from-elsewhere list pods cluster-wide"]);
+    let down = diff(&dir, &["--base", "1.34.2.json", "--new", "1.30.4.json", "--fail-on", "etcd-reads>+0"]);
+    assert_eq!(down.0, Some(1), "{}", down.2);
+    assert!(down.1.contains("Costs more") && down.1.contains("1 change, all costlier"), "{}", down.1);
+}
+
+#[test]
+fn informer_of_one_replica_is_a_change() {
+    let watch = "watch=1&resourceVersion=5&timeoutSeconds=400&allowWatchBookmarks=true";
+    let run = |informers: &[(usize, &str)]| {
+        let mut log = String::new();
+        let mut number = 0;
+        let mut add = |pod: usize, verb: &str, uri: &str, at: u64, micros: u64| {
+            number += 1;
+            let event =
+                AuditEvent::new(&number, verb, uri).by("system:serviceaccount:a:op", "op/1").code(200);
+            log += &event.pod(&format!("op-{pod}")).ip(&format!("10.0.0.{pod}")).at(at, micros).line();
+        };
+        for (pod, resource) in informers {
+            let at = *pod as u64 * 1_000_000;
+            add(*pod, "list", &format!("/api/v1/{resource}?limit=500&resourceVersion=0"), at, 1_000);
+            add(*pod, "watch", &format!("/api/v1/{resource}?{watch}"), at + 10_000, 400_000_000);
+        }
+        add(1, "get", "/api/v1/namespaces/n/configmaps/a", 600_000_000, 1_000);
+        log.into_bytes()
+    };
+    let all = [(1, "pods"), (2, "pods"), (3, "pods")];
+    let dir = Dir::with(&[
+        ("base.log", &run(&all)),
+        ("same.log", &run(&[(4, "pods"), (5, "pods"), (6, "pods")])),
+        ("new.log", &run(&[&all[..], &[(2, "secrets")]].concat())),
+    ]);
+    assert_eq!(
+        rows(&json(&dir, &["--base", "base.log", "--new", "same.log"]), "changes"),
+        Vec::<String>::new()
+    );
+    let args = ["--base", "base.log", "--new", "new.log", "--fail-on", "watches>+0"];
+    let changes = rows(&json(&dir, &args), "changes");
+    assert_eq!(changes.len(), 2, "{changes:?}");
+    assert!(
+        changes.iter().all(|change| change.starts_with("new ") && change.contains("secrets")),
+        "{changes:?}"
+    );
+    assert_eq!(diff(&dir, &args).0, Some(1));
+}
+
+#[test]
+fn saved_reports_keep_their_filters_and_verdicts() {
+    let dir = Dir::with(&[("a.log", &gets("op", 100, 10)), ("b.log", &gets("op", 100, 10))]);
+    for (name, filter) in [("a", "--user=op"), ("b", "--user=op"), ("other", "--user=o*")] {
+        let log = if name == "b" { "b.log" } else { "a.log" };
+        let (code, out, err) = dir.run_with(&["scan", log, filter, "--format", "json", "--no-progress"], b"");
+        assert_eq!(code, Some(0), "{err}");
+        dir.write(&format!("{name}.json"), out.as_bytes());
+    }
+    json(&dir, &["--base", "a.json", "--new", "b.json"]);
+    json(&dir, &["--base", "a.json", "--new", "b.log", "--user=op"]);
+    let other = error(&dir, &["--base", "a.json", "--new", "other.json"]);
+    assert!(other.contains("a.json was read with --user=op, and other.json with --user=o*"), "{other}");
+    let none = error(&dir, &["--base", "a.json", "--new", "b.log"]);
+    assert!(none.contains("with no filter"), "{none}");
+    let version = error(&dir, &["--base", "a.json", "--new", "b.json", "--kube-version", "1.33.2"]);
+    assert!(version.contains("--kube-version has no effect on it"), "{version}");
+    let report: Value =
+        serde_json::from_slice(&fs::read(dir.path().join("a.json")).expect("a file")).expect("JSON");
+    for (path, value, message) in [
+        ("/clients/0/shapes/0/servedFrom", Value::from("|<img>"), "unknown value"),
+        ("/clients/0/shapes/0/requests", Value::from(1_u64 << 63), "counts above"),
+    ] {
+        let mut damaged = report.clone();
+        *damaged.pointer_mut(path).expect("a field") = value;
+        let json = serde_json::to_string(&damaged).expect("JSON");
+        // The first key shows that it is a report.
+        let json = json.replace("\"schemaVersion\":1,", "").replacen('{', "{\"schemaVersion\":1,", 1);
+        dir.write("damaged.json", json.as_bytes());
+        let error = error(&dir, &["--base", "damaged.json", "--new", "b.json"]);
+        assert!(error.contains(message), "{error}");
+    }
+    let unknown = json(&dir, &["--base", "a.log", "--new", "b.log"]);
+    assert!(unknown["notes"].to_string().contains("does not show the version of Kubernetes"), "{unknown}");
+}
+
 #[test]
 fn units_divide_by_minutes_runs_and_requests() {
     let half = gets("op", 200, 10);
@@ -232,8 +387,8 @@ fn conditions_set_the_exit_status() {
             "failed: new-shape: system:serviceaccount:shop-system:order-operator sends list configmaps",
         ),
         ("finding", "failed: finding: KT"),
-        ("requests>+20%", "failed: requests: from "),
-        ("watches>+0", "failed: watches: from 3.00 to 4.00 per start of each client"),
+        ("requests>+20%", "failed: requests>+20%: from "),
+        ("watches>+0", "failed: watches>+0: from 3.00 to 4.00 per start of each client"),
     ] {
         let (code, err) = met("new.log", condition);
         assert_eq!(code, Some(1), "{condition}: {err}");
@@ -264,19 +419,19 @@ fn sides_that_mislead_are_an_error_with_a_way_out() {
     assert_eq!(code, Some(0), "{err}");
     dir.write("filtered.json", out.as_bytes());
     for (new, message) in [
-        ("filtered.json", "read all runs with the same filters"),
+        ("filtered.json", "with --resource=secrets --verb=get; read all runs with the same filters"),
         ("received.log", "kubetoll audit-policy"),
         ("empty.log", "empty.log"),
         ("old.json", "old.json: the report has schemaVersion 9"),
         ("broken.json", "broken.json: not a JSON report"),
         ("missing.log", "missing.log"),
-        ("a.log", "on both sides"),
+        ("a.log", "given twice"),
     ] {
         let error = error(&dir, &["--base", "a.log", "--new", new]);
         assert!(error.contains(message), "{new}: {error}");
     }
-    let versions = json(&dir, &["--base", "a.log", "--new", "b.log", "--kube-version", "1.33.2"]);
-    assert_eq!(versions["base"]["kubeVersions"], versions["new"]["kubeVersions"]);
+    let nobody = error(&dir, &["--base", "a.log", "--new", "b.log", "--user", "nobody"]);
+    assert!(nobody.contains("Check the filters"), "{nobody}");
 }
 
 #[test]
@@ -289,7 +444,7 @@ fn every_format_shows_the_worse_program() {
     let tables = Parser::new_ext(&markdown, Options::ENABLE_TABLES)
         .filter(|event| matches!(event, Markdown::Start(pulldown_cmark::Tag::Table(_))))
         .count();
-    assert_eq!(tables, 2, "{markdown}");
+    assert_eq!(tables, 3, "{markdown}");
     insta::assert_snapshot!("diff_markdown", markdown);
     let (_, github, _) = diff(&dir, &[&both[..], &["--format", "github"]].concat());
     insta::assert_snapshot!("diff_github", github);

@@ -88,6 +88,7 @@ fn report_for(server: Server, directory: &Path, events: &[Value]) -> Report {
         ledger,
         &Context {
             sources: &sources,
+            filters: Vec::new(),
             server,
             version: &version,
             etcd_from: "as given",

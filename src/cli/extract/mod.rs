@@ -68,6 +68,7 @@ fn extract(args: &ExtractArgs, threads: usize) -> anyhow::Result<u8> {
         let received_only = ledger.input.received_only();
         let context = Context {
             sources: &reader.sources,
+            filters: Vec::new(),
             server: reader.server.clone(),
             version: &detected.version,
             etcd_from: detected.etcd.from,

@@ -37,6 +37,8 @@ pub struct Input {
     pub not_joined: u64,
     /// Events that a filter left out.
     pub filtered: u64,
+    /// The filters, as flags, such as `--user=alice`.
+    pub(crate) filters: Vec<String>,
     /// Duplicate events, which do not count.
     pub duplicates: u64,
     /// Counted requests: those that ended, and open long-running requests.

@@ -61,6 +61,7 @@ pub fn judged(log: &[u8], kube: KubeVersion, rules: &RuleSet) -> Report {
     let sources = sources(&[]);
     let context = Context {
         sources: &sources,
+        filters: Vec::new(),
         server: Server::with_defaults(kube),
         version: &Inferred::given(kube),
         etcd_from: "as given",
@@ -104,6 +105,7 @@ pub fn report_of(ledger: Ledger, sources: &Sources, timeline: &ServerTimeline, d
     let version = Inferred { timeline: timeline.clone(), ..Inferred::given(VERSION) };
     let context = Context {
         sources,
+        filters: Vec::new(),
         server: Server::with_defaults(VERSION),
         version: &version,
         etcd_from: "as given",
