@@ -28,6 +28,7 @@ named! {
     }
     /// The value in the public JSON contracts.
     pub(crate) fn as_str;
+    pub(crate) const ALL;
 }
 
 named! {

@@ -98,12 +98,7 @@ fn folded(side: &Side, unit: &Unit, folding: &NameFolding) -> Result<Vec<FoldedR
     let fold = |(path, run): &(String, RunProfile)| {
         let of_run = |message: String| format!("{path}: {message}");
         let name = |name: &str| folding.fold(name);
-        let mut clients: BTreeMap<String, ClientProfile> = BTreeMap::new();
-        for (client, profile) in &run.clients {
-            let own = clients.entry(folding.fold(client)).or_default();
-            own.minutes = own.minutes.max(profile.minutes);
-            own.add(profile);
-        }
+        let clients = folding.fold_clients(run);
         let units = |client: Option<&ClientProfile>| unit.size(run, client, name).map_err(of_run);
         let units_by_client = clients
             .iter()

@@ -14,5 +14,6 @@ pub use contract::DiffReport;
 pub(crate) use contract::{DiffFinding, DiffSide, DiffTotal, Difference, PhaseDifference, RequestDifference};
 pub(crate) use fail_on::DiffFailOn;
 pub(crate) use names::{NameFolding, NameMap};
+pub(crate) use noise::{RateChange, RateSample, compare as compare_rates, is_above_limit};
 pub(crate) use side::Side;
 pub(crate) use unit::Unit;

@@ -6,13 +6,13 @@ const DECIDED: f64 = 3.3;
 
 /// The requests of one run, and the units in which it sent them.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct RateSample {
-    pub(super) requests: f64,
-    pub(super) units: f64,
+pub(crate) struct RateSample {
+    pub(crate) requests: f64,
+    pub(crate) units: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RateChange {
+pub(crate) enum RateChange {
     More,
     Less,
     /// The rates are equal, or differ by no more than chance.
@@ -39,7 +39,7 @@ fn pooled(samples: &[RateSample]) -> RateSample {
 ///
 /// With several runs a side, their spread is the dispersion. Then each rate of one side must also be above each rate
 /// of the other side.
-pub(super) fn compare(before: &[RateSample], after: &[RateSample], dispersion: f64) -> RateChange {
+pub(crate) fn compare(before: &[RateSample], after: &[RateSample], dispersion: f64) -> RateChange {
     let [first, second] = [before, after].map(pooled);
     if first.units <= 0.0 || second.units <= 0.0 {
         return RateChange::Undecided;
@@ -62,6 +62,13 @@ pub(super) fn compare(before: &[RateSample], after: &[RateSample], dispersion: f
     } else {
         RateChange::Undecided
     }
+}
+
+/// Whether a number of requests is above the number that a limit allows, by more than chance. A limit is not measured,
+/// so only the requests vary. For the statistic, see [`compare`].
+pub(crate) fn is_above_limit(requests: f64, allowed: f64, dispersion: f64) -> bool {
+    let difference = 2.0 * ((requests + 0.375).sqrt() - (allowed + 0.375).sqrt());
+    difference > DECIDED * dispersion.max(1.0).sqrt()
 }
 
 /// Whether a difference is more than chance, given its variance.
@@ -104,6 +111,14 @@ mod tests {
         assert_eq!(one((30.0, 10.0), (0.0, 10.0)), RateChange::Less);
         assert_eq!(compare(&runs(&[(100.0, 10.0)]), &runs(&[(160.0, 10.0)]), 20.0), RateChange::Undecided);
         assert_eq!(one((1.0, 0.0), (160.0, 10.0)), RateChange::Undecided);
+    }
+
+    #[test]
+    fn a_limit_is_exceeded_only_beyond_chance() {
+        assert!(!is_above_limit(120.0, 100.0, 1.0) && is_above_limit(140.0, 100.0, 1.0));
+        assert!(!is_above_limit(140.0, 100.0, 10.0) && !is_above_limit(100.0, 100.0, 1.0));
+        assert!(!is_above_limit(4.0, 0.0, 1.0) && is_above_limit(5.0, 0.0, 1.0));
+        assert!(!is_above_limit(0.0, 100.0, 1.0));
     }
 
     #[test]

@@ -223,7 +223,8 @@ impl NameFilter {
     }
 
     /// Whether a request with these names passes.
-    fn pass(&self, names: &[&str]) -> bool {
+    /// Whether one of the names is included, and none is excluded.
+    pub(crate) fn pass(&self, names: &[&str]) -> bool {
         let any = |set: &RegexSet| names.iter().any(|name| set.is_match(name));
         (self.wanted.is_empty() || any(&self.wanted)) && !any(&self.unwanted)
     }

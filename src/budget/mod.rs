@@ -1,0 +1,29 @@
+//! Budgets: a committed file with the requests that each client may send, and what a run is judged by.
+//!
+//! [`init`] writes a budget from runs, [`judge`] compares a run with it, and [`ratchet`] lowers its limits. [`slope`]
+//! shows whether requests grow with the number of objects.
+
+mod contract;
+mod file;
+mod init;
+mod judge;
+mod measured;
+mod number;
+mod quote;
+mod ratchet;
+mod reader;
+mod schema;
+mod slope;
+mod unfit;
+
+pub(crate) use contract::{SlopeJudgement, SlopePhase, SlopeRow};
+pub use contract::SlopeReport;
+pub(crate) use file::{Budget, BudgetClient, BudgetRequest, FILE_NAME, Phase, Unlisted};
+pub(crate) use init::init;
+pub(crate) use judge::judge;
+pub(crate) use measured::MeasuredRun;
+pub(crate) use number::{Slack, plain as plain_number};
+pub(crate) use ratchet::{Ratchet, ratchet};
+pub use schema::schema;
+pub(crate) use slope::{ObjectRun, slope};
+pub(crate) use unfit::unfit;
