@@ -53,8 +53,14 @@ pub(super) const REQUEST_KEYS: [FileKey; 8] = [
          first minute. Default: 0.",
     ),
     optional("perMinute", "The most other requests per minute, in steady state. Default: 0."),
-    optional("watches", "The most watches that are open at the same time, of all instances together. Default: 0."),
-    optional("servedFrom", "Where the server may serve the requests from: a source, or a list. Default: anywhere."),
+    optional(
+        "watches",
+        "The most watches that are open at the same time, of all instances together. Default: 0.",
+    ),
+    optional(
+        "servedFrom",
+        "Where the server may serve the requests from: a source, or a list. Default: anywhere.",
+    ),
     optional("measured", "What `kubetoll budget init` or `ratchet` measured."),
     optional(
         "reason",
@@ -208,6 +214,19 @@ impl Budget {
             Some((user, by)) => users.pass(&[user, by]),
             None => users.pass(&[name]),
         }
+    }
+
+    /// The indices of the entries that a name means: the name in the file, a name that a pattern matches, or
+    /// `namespace/name` of a ServiceAccount.
+    pub(crate) fn named(&self, name: &str) -> Vec<usize> {
+        let long =
+            name.split_once('/').map(|(namespace, name)| format!("system:serviceaccount:{namespace}:{name}"));
+        let is_meant = |client: &BudgetClient| {
+            let names = std::iter::once(name).chain(long.as_deref());
+            names.into_iter().any(|name| client.client == name || client.pattern.is_match(name))
+        };
+        let all = self.clients.iter().enumerate().filter(|(_, client)| is_meant(client));
+        all.map(|(index, _)| index).collect()
     }
 
     /// The index of the client's entry: the entry with its exact name, or else the first entry that matches.

@@ -11,7 +11,6 @@ use super::quote::quoted;
 /// The first lines of a new budget.
 const HEAD: &str = "\
 # A budget of kubetoll: the requests that clients may send. docs/budget.md explains it.
-# yaml-language-server: $schema=https://raw.githubusercontent.com/kubetoll/kubetoll/main/docs/budget.schema.json
 version: 1
 ";
 
@@ -61,7 +60,9 @@ pub(crate) fn init(runs: &[MeasuredRun], users: &[String], slack: Slack, unliste
     line(&format!("slack: {slack} # how far a limit may be above `measured` without a reason"));
     if !users.is_empty() {
         line("users:");
-        users.iter().for_each(|user| line(&format!("  - {}", quoted(user))));
+        for user in users {
+            line(&format!("  - {}", quoted(user)));
+        }
     }
     let clients = measured(runs);
     line(if clients.is_empty() { "clients: []" } else { "clients:" });
@@ -71,7 +72,9 @@ pub(crate) fn init(runs: &[MeasuredRun], users: &[String], slack: Slack, unliste
         for (shape, measured) in shapes {
             let lines = entry(shape, &measured, slack);
             line(&format!("      - {}", lines[0]));
-            lines[1..].iter().for_each(|own| line(&format!("        {own}")));
+            for own in &lines[1..] {
+                line(&format!("        {own}"));
+            }
         }
     }
     text

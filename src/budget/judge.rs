@@ -66,7 +66,8 @@ pub(crate) fn judge(budget: &Budget, run: &RunProfile) -> Vec<AddedFinding> {
         }
     }
     let severity = severity(budget.unlisted);
-    findings.extend(others.iter().filter_map(|(name, client)| judging.unlisted_client(name, client, severity?)));
+    findings
+        .extend(others.iter().filter_map(|(name, client)| judging.unlisted_client(name, client, severity?)));
     findings
 }
 
@@ -109,7 +110,8 @@ impl BudgetJudging<'_> {
         }
         let Some(severity) = severity(entry.unlisted.unwrap_or(self.budget.unlisted)) else { return };
         let others = client.profile.shapes.iter().filter(|(name, _)| !listed.contains(name.as_str()));
-        findings.extend(others.map(|(name, shape)| self.unlisted_shape(entry, client, name, shape, severity)));
+        findings
+            .extend(others.map(|(name, shape)| self.unlisted_shape(entry, client, name, shape, severity)));
     }
 
     fn line(&self, line: u64, client: &str, write: Vec<String>) -> BudgetLine {
@@ -136,7 +138,8 @@ impl BudgetJudging<'_> {
         let parts: Vec<String> = excesses.iter().map(|excess| excess.text(shape_name)).collect();
         let parts = parts.join(", and ");
         let is_only_watches = excesses.iter().all(|excess| excess.phase == Phase::Watches);
-        let does = if is_only_watches { format!("holds {parts}") } else { format!("sends {shape_name} {parts}") };
+        let does =
+            if is_only_watches { format!("holds {parts}") } else { format!("sends {shape_name} {parts}") };
         let write: Vec<String> = excesses.iter().map(|excess| excess.write(self.budget)).collect();
         let written = write.join(", ");
         let verb = if first.is_stated { "write" } else { "add" };
@@ -225,7 +228,11 @@ impl BudgetJudging<'_> {
             severity: Severity::Warning,
             client: None,
             shape: None,
-            does: format!("the log has no request of {}, which the budget lists{}", entry.client, self.filtered()),
+            does: format!(
+                "the log has no request of {}, which the budget lists{}",
+                entry.client,
+                self.filtered()
+            ),
             change: "correct the name, or remove the entry".to_owned(),
             fix: format!(
                 "Correct the name, or remove the entry.\n\nThe entry begins in line {} of {}.",
@@ -276,7 +283,12 @@ impl BudgetJudging<'_> {
         }
     }
 
-    fn unlisted_client(&self, name: &str, client: &OwnClient<'_>, severity: Severity) -> Option<AddedFinding> {
+    fn unlisted_client(
+        &self,
+        name: &str,
+        client: &OwnClient<'_>,
+        severity: Severity,
+    ) -> Option<AddedFinding> {
         let requests: u64 = client.profile.shapes.values().map(ShapeProfile::requests).sum();
         let largest = client.largest(None)?;
         let user = largest.split_once(" (by ").map_or(largest.as_str(), |(user, _)| user);
@@ -308,7 +320,11 @@ fn excess(request: &BudgetRequest, counts: PhaseCounts, phase: Phase) -> Option<
     // for the start.
     let counts = match phase {
         Phase::Minute if !request.is_steady() => {
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` stops at the limits")]
+            #[allow(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "`as` stops at the limits"
+            )]
             let most = (request.limit(Phase::Start) as u64).saturating_mul(counts.starts);
             let left = most.saturating_sub(counts.start);
             PhaseCounts { steady: counts.steady.saturating_sub(left), ..counts }
@@ -334,7 +350,9 @@ impl Excess {
                 let number = self.phase.text(&plain(self.number));
                 format!("{number} of {shape} (the budget allows {limit})")
             }
-            Phase::Minute => format!("{} per minute (the budget allows {limit})", times(&rate(self.number), false)),
+            Phase::Minute => {
+                format!("{} per minute (the budget allows {limit})", times(&rate(self.number), false))
+            }
             Phase::Start => {
                 let times = times(&plain(self.number), self.number <= 1.0);
                 format!("{times} for each start (the budget allows {limit})")

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::file::Phase;
-use crate::diff::is_above_limit;
-use crate::profile::{ClientProfile, ShapeProfile};
+use super::file::{Budget, Phase};
+use crate::diff::{NameFolding, is_above_limit};
+use crate::profile::{ClientProfile, RunProfile, ShapeProfile};
 
 /// A run, with its clients under the names that a budget uses.
 #[derive(Debug)]
@@ -69,6 +69,46 @@ impl PhaseCounts {
             Phase::Start | Phase::Watches => self.number(phase) < limit,
         }
     }
+}
+
+/// The clients of each entry of a budget, together.
+pub(super) fn by_entry(
+    budget: &Budget,
+    clients: &BTreeMap<String, ClientProfile>,
+) -> BTreeMap<usize, ClientProfile> {
+    let folding = NameFolding::default();
+    let mut of_entries: BTreeMap<usize, ClientProfile> = BTreeMap::new();
+    for (name, client) in clients {
+        if let Some(entry) = budget.entry_of(name, &folding) {
+            of_entries.entry(entry).or_default().add_other(client);
+        }
+    }
+    of_entries
+}
+
+/// What a run uses of an entry of `requests`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct UsedRequest {
+    /// By [`Phase`].
+    pub(crate) numbers: [f64; 3],
+    pub(crate) sources: Vec<String>,
+}
+
+/// What a run uses of a budget: for each client, for each entry of its requests. `None` without requests.
+#[must_use]
+pub(crate) fn used(budget: &Budget, run: &RunProfile) -> Vec<Vec<Option<UsedRequest>>> {
+    let of_entries = by_entry(budget, &run.clients);
+    let clients = budget.clients.iter().enumerate().map(|(index, entry)| {
+        let requests = entry.requests.iter().map(|request| {
+            let client = of_entries.get(&index)?;
+            let shape = client.shapes.get(&request.request)?;
+            let counts = PhaseCounts::new(client, shape, request.is_steady());
+            let sources = sources(shape).into_iter().map(str::to_owned).collect();
+            Some(UsedRequest { numbers: Phase::ALL.map(|phase| counts.number(phase)), sources })
+        });
+        requests.collect()
+    });
+    clients.collect()
 }
 
 /// The sources of a shape's requests: the source of most, and each source of more requests than chance.

@@ -16,13 +16,13 @@ mod schema;
 mod slope;
 mod unfit;
 
-pub(crate) use contract::{SlopeJudgement, SlopePhase, SlopeRow};
 pub use contract::SlopeReport;
-pub(crate) use file::{Budget, BudgetClient, BudgetRequest, FILE_NAME, Phase, Unlisted};
+pub(crate) use contract::{SlopeJudgement, SlopePhase, SlopeRow};
+pub(crate) use file::{Budget, BudgetClient, BudgetRequest, FILE_NAME, LONGEST, Phase, Unlisted};
 pub(crate) use init::init;
 pub(crate) use judge::judge;
-pub(crate) use measured::MeasuredRun;
-pub(crate) use number::{Slack, plain as plain_number};
+pub(crate) use measured::{MeasuredRun, UsedRequest, used};
+pub(crate) use number::{Slack, allowed, plain};
 pub(crate) use ratchet::{Ratchet, ratchet};
 pub use schema::schema;
 pub(crate) use slope::{ObjectRun, slope};

@@ -101,7 +101,10 @@ mod tests {
         assert_eq!([10.0, 0.333, 123.0, 5_000.0].map(rate), ["12", "0.4", "148", "6000"]);
         let count = |measured| plain(allowed(Phase::Start, measured, slack));
         assert_eq!([0.0, 1.0, 4.0, 5.0, 10.0].map(count), ["0", "1", "4", "6", "12"]);
-        assert_eq!([0.001_234, 9.871, 12_345.0].map(|number| plain(round_up(number))), ["0.00124", "9.88", "12400"]);
+        assert_eq!(
+            [0.001_234, 9.871, 12_345.0].map(|number| plain(round_up(number))),
+            ["0.00124", "9.88", "12400"]
+        );
     }
 
     proptest! {

@@ -17,10 +17,12 @@ pub(super) fn quoted(text: &str) -> String {
             '\\' => out.push_str("\\\\"),
             // A backtick would end a code span in the Markdown of a finding.
             '`' => out.push_str("\\x60"),
-            c if c == ' ' || c == '…' || c.is_ascii_graphic() || (!c.is_ascii() && c.is_alphanumeric()) => out.push(c),
+            c if c == ' ' || c == '…' || c.is_ascii_graphic() || (!c.is_ascii() && c.is_alphanumeric()) => {
+                out.push(c);
+            }
             c => {
                 let _ = write!(out, "\\U{:08X}", u32::from(c));
-            },
+            }
         }
     }
     out.push('"');
@@ -31,8 +33,7 @@ pub(super) fn quoted(text: &str) -> String {
 const WORDS: [&str; 9] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
 
 fn is_plain(text: &str) -> bool {
-    let is_allowed =
-        |c: char| c.is_ascii_alphanumeric() || c == '…' || " :._/?=&()@<>*+-".contains(c);
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '…' || " :._/?=&()@<>*+-".contains(c);
     text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text.chars().all(is_allowed)
         && !text.contains(": ")
@@ -57,7 +58,9 @@ mod tests {
         ] {
             assert_eq!(quoted(name), name);
         }
-        for name in ["*", "true", "Null", "12", "- a", "a: b", "a #b", "a,b", "(other shapes)", "", "a:", "[a"] {
+        for name in
+            ["*", "true", "Null", "12", "- a", "a: b", "a #b", "a,b", "(other shapes)", "", "a:", "[a"]
+        {
             assert_eq!(quoted(name), format!("\"{name}\""));
         }
         assert_eq!(quoted("a\n`\u{202e}\u{85}"), "\"a\\U0000000A\\x60\\U0000202E\\U00000085\"");

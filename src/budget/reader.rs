@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::file::{
-    Budget, BudgetClient, BudgetRequest, CLIENT_KEYS, KEYS, LONGEST, MEASURED_KEYS, PerObject, Phase, REQUEST_KEYS,
-    SLOPE_KEYS, Unlisted,
+    Budget, BudgetClient, BudgetRequest, CLIENT_KEYS, KEYS, LONGEST, MEASURED_KEYS, PerObject, Phase,
+    REQUEST_KEYS, SLOPE_KEYS, Unlisted,
 };
 use super::number::{Slack, allowed, is_raise, plain};
 use crate::apiserver::ServedFrom;
@@ -97,7 +97,8 @@ impl BudgetReader<'_> {
             match first.get(name) {
                 Some(first) => {
                     let line = first.line;
-                    self.reader.say(at, format!("{what} '{name}' already has an entry in line {line}; remove one"));
+                    self.reader
+                        .say(at, format!("{what} '{name}' already has an entry in line {line}; remove one"));
                 }
                 None => {
                     first.insert(name, at);
@@ -135,7 +136,8 @@ impl BudgetReader<'_> {
 
     fn users(&mut self, node: YamlNode, budget: &mut Budget) {
         let at = node.at;
-        let users: Vec<String> = self.reader.texts("users", node).into_iter().map(|user| user.value).collect();
+        let users: Vec<String> =
+            self.reader.texts("users", node).into_iter().map(|user| user.value).collect();
         if users.is_empty() {
             self.reader.say(at, "users is empty; name users, or remove the key for all clients");
             return;
@@ -204,13 +206,14 @@ impl BudgetReader<'_> {
                     request.reason = self.reader.text("reason", node).map(|reason| reason.value);
                 }
                 "perObject" => request.per_object = self.per_object(key.at, node),
-                other => match Phase::ALL.into_iter().find(|phase| phase.as_str() == other) {
-                    Some(phase) => request.limits[phase as usize] = self.number(phase.as_str(), &node, phase.is_whole()),
-                    None => {
+                other => {
+                    let Some(phase) = Phase::ALL.into_iter().find(|phase| phase.as_str() == other) else {
                         self.reader.unknown(&key, REQUEST_KEYS.iter().map(|key| key.name));
                         continue;
-                    }
-                },
+                    };
+                    let number = self.number(phase.as_str(), &node, phase.is_whole());
+                    request.limits[phase as usize] = number;
+                }
             }
             seen.push(key.value);
         }
@@ -294,7 +297,8 @@ impl BudgetReader<'_> {
             match Phase::ALL.into_iter().find(|phase| phase.as_str() == what) {
                 Some(phase) => request.measured[phase as usize] = self.number(what, &node, phase.is_whole()),
                 None if what == "servedFrom" => {
-                    request.measured_from = self.sources(node).into_iter().map(|source| source.value).collect();
+                    request.measured_from =
+                        self.sources(node).into_iter().map(|source| source.value).collect();
                 }
                 None => self.reader.unknown(&key, MEASURED_KEYS.iter().map(|key| key.name)),
             }
@@ -323,13 +327,15 @@ impl BudgetReader<'_> {
         }
         let (from, to) = (from?, to?);
         if from.value >= to.value {
-            self.reader.say(
-                to.at,
-                format!("to: {} must be more than from: {}", plain(to.value), plain(from.value)),
-            );
+            self.reader
+                .say(to.at, format!("to: {} must be more than from: {}", plain(to.value), plain(from.value)));
             return None;
         }
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`number` checks the range")]
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "`number` checks the range"
+        )]
         Some(PerObject { at, from: from.value as u64, to: to.value as u64, max_slope: max_slope?.value })
     }
 }

@@ -28,8 +28,24 @@ pub(crate) struct AddedFinding {
     pub(crate) budget: v1::BudgetLine,
 }
 
+/// A finding with its case.
+struct Added {
+    /// The index of the client in the report.
+    client: Option<usize>,
+    severity: Severity,
+    case: v1::Case,
+    /// The text of the case without the client.
+    action: String,
+    finding: v1::Finding,
+}
+
 /// Adds findings that the rules of the run allow. A suppression in the policy file applies to them too.
-pub(crate) fn add_findings(report: &mut Report, findings: Vec<AddedFinding>, rules: &RuleSet, policy: &Policy) {
+pub(crate) fn add_findings(
+    report: &mut Report,
+    findings: Vec<AddedFinding>,
+    rules: &RuleSet,
+    policy: &Policy,
+) {
     let mut added = Vec::new();
     for finding in findings {
         let Some(rule) = rules.rules.iter().find(|rule| rule.id == finding.rule) else { continue };
@@ -54,7 +70,10 @@ pub(crate) fn add_findings(report: &mut Report, findings: Vec<AddedFinding>, rul
                     expires: suppression.expires.to_string(),
                 });
             }
-            None => added.push((client, severity, case(report, &finding, &public, client), public)),
+            None => {
+                let (case, action) = case(report, &finding, &public, client);
+                added.push(Added { client, severity, case, action, finding: public });
+            }
         }
     }
     count(report, &added);
@@ -63,14 +82,14 @@ pub(crate) fn add_findings(report: &mut Report, findings: Vec<AddedFinding>, rul
         .cases
         .iter()
         .map(|case| (case.fingerprint.clone(), report.action(case).to_owned()))
-        .chain(added.iter().map(|(.., (case, action), _)| (case.fingerprint.clone(), action.clone())))
+        .chain(added.iter().map(|one| (one.case.fingerprint.clone(), one.action.clone())))
         .collect();
     let mut clients_of_cases: Vec<(String, usize)> = Vec::new();
     for (index, ranks) in report.page.case_ranks.iter().enumerate() {
         let cases = ranks.iter().filter_map(|rank| report.public.cases.get(usize::try_from(*rank).ok()? - 1));
         clients_of_cases.extend(cases.map(|case| (case.fingerprint.clone(), index)));
     }
-    for (client, severity, (case, _), public) in added {
+    for Added { client, severity, case, finding, .. } in added {
         if let Some(index) = client {
             clients_of_cases.push((case.fingerprint.clone(), index));
             let worst = &mut report.public.clients[index].worst_severity;
@@ -78,7 +97,7 @@ pub(crate) fn add_findings(report: &mut Report, findings: Vec<AddedFinding>, rul
             *worst = Some(known.unwrap_or(severity).max(severity).as_str());
         }
         report.public.cases.push(case);
-        report.public.findings.push(public);
+        report.public.findings.push(finding);
     }
     order(report);
     let cases = &report.public.cases;
@@ -118,8 +137,8 @@ fn order(report: &mut Report) {
 }
 
 /// Counts the findings, also for `--fail-on`.
-fn count(report: &mut Report, added: &[(Option<usize>, Severity, (v1::Case, String), v1::Finding)]) {
-    for (client, severity, (case, _), finding) in added {
+fn count(report: &mut Report, added: &[Added]) {
+    for Added { client, severity, case, finding, .. } in added {
         let counts = &mut report.public.finding_counts;
         *match severity {
             Severity::Error => &mut counts.error,
@@ -195,7 +214,7 @@ fn public(
         tradeoff: None,
         verify: verify(report, client, largest),
         look_for: None,
-        stats: Default::default(),
+        stats: v1::Stats::default(),
         load: client.map(|client| shape_load(client, shape)),
         cost: None,
         who: client.map(who),
@@ -279,9 +298,10 @@ fn who(client: &v1::Client) -> v1::Who {
         kind: kind.unwrap_or_default().as_str(),
         service_account: client.service_account.clone(),
         impersonated_by: client.impersonated_by.clone(),
-        library: client.user_agents.first().map_or("unknown", |agent| {
-            Library::from_product(&agent.product, &agent.example).as_str()
-        }),
+        library: client
+            .user_agents
+            .first()
+            .map_or("unknown", |agent| Library::from_product(&agent.product, &agent.example).as_str()),
         product: None,
         user_agents: agents.map(|agent| (agent.product.clone(), agent.example.clone())).collect(),
         pods: v1::Named { count: client.pods.count, more: client.pods.more, examples: Vec::new() },
@@ -309,9 +329,12 @@ fn path(shape: &v1::Shape) -> v1::Path {
 /// The command that selects the requests.
 fn verify(report: &Report, client: Option<&v1::Client>, shape: Option<&v1::Shape>) -> String {
     let Some(client) = client else { return String::new() };
-    let file = report.public.input.sources.first().map_or("LOG".to_owned(), |source| {
-        crate::shell::operand(&source.file)
-    });
+    let file = report
+        .public
+        .input
+        .sources
+        .first()
+        .map_or("LOG".to_owned(), |source| crate::shell::operand(&source.file));
     let user = option("user", &client.identity);
     let verb = shape.map_or(String::new(), |shape| format!(" --verb {}", shape.verb));
     let resource = shape.and_then(|shape| shape.resource.as_deref()).filter(|name| !name.starts_with('('));

@@ -101,12 +101,20 @@ impl RuleChecker<'_> {
             .filter(|root| (*root == Root::Input) == group_by.input || *root == Root::Threshold);
         let all_roots: Vec<Root> = if group_by.budget { Vec::new() } else { all_roots.collect() };
         let text_scope = VariableScope { roots: &all_roots, thresholds: &thresholds };
-        let message =
-            rule_file.message.as_ref().and_then(|text| self.text(text, &text_scope, !Rule::is_without_rows(group_by)));
+        let message = rule_file
+            .message
+            .as_ref()
+            .and_then(|text| self.text(text, &text_scope, !Rule::is_without_rows(group_by)));
         let case_scope = VariableScope { roots: &Rule::ROW_ROOTS, thresholds: &[] };
         let fix = self.fix(&rule_file.fix, &case_scope, &text_scope, !Rule::is_without_rows(group_by));
-        let verify = rule_file.verify.as_ref().map(|text| self.text(text, &text_scope, !Rule::is_without_rows(group_by)));
-        let tradeoff = rule_file.tradeoff.as_ref().map(|text| self.text(text, &text_scope, !Rule::is_without_rows(group_by)));
+        let verify = rule_file
+            .verify
+            .as_ref()
+            .map(|text| self.text(text, &text_scope, !Rule::is_without_rows(group_by)));
+        let tradeoff = rule_file
+            .tradeoff
+            .as_ref()
+            .map(|text| self.text(text, &text_scope, !Rule::is_without_rows(group_by)));
         let plain =
             |text: &Option<Positioned<String>>| text.as_ref().map(|text| text.value.trim().to_owned());
         let summary = rule_file.summary.as_ref().map(|summary| {

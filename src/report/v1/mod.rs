@@ -27,8 +27,8 @@ pub use cost::{Amount, Cost, CostMinute, Inventory, InventoryFile, Lack, Load, R
 pub(crate) use etcd_log::{EtcdAmount, EtcdClient, EtcdLog, EtcdRequest, EtcdRequests, EtcdSlow, EtcdSource};
 pub use finding::Finding;
 pub(crate) use finding::{
-    BudgetLine, Evidence, Example, FindingCounts, KnownProduct, Named, Path, Permission, Policy, Program, Rival,
-    RuleInfo, RuleRef, SourceInfo, Suppressed, SuppressionInfo, Who,
+    BudgetLine, Evidence, Example, FindingCounts, KnownProduct, Named, Path, Permission, Policy, Program,
+    Rival, RuleInfo, RuleRef, SourceInfo, Stats, Suppressed, SuppressionInfo, Who,
 };
 pub use input::{
     Copy, Damaged, Input, NotRead, NotReadFile, SkippedAt, SourceInput, UnknownFiles, UnreadAt, WithoutEvents,
@@ -467,9 +467,13 @@ impl Shape {
     pub(crate) fn name(&self) -> String {
         match &self.resource {
             None => shape_text::OTHER_SHAPES.to_owned(),
-            Some(resource) => {
-                shape_text::name(self.verb, resource, self.subresource.as_deref(), self.scope, &self.parameters)
-            }
+            Some(resource) => shape_text::name(
+                self.verb,
+                resource,
+                self.subresource.as_deref(),
+                self.scope,
+                &self.parameters,
+            ),
         }
     }
 
