@@ -54,27 +54,25 @@ pub(crate) fn add_findings(
         let public = public(report, &finding, rule, severity, client);
         let names = names(report, client, &finding);
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let own = policy.suppressions.iter();
-        match own.clone().find(|one| one.covers_names(rule, &names, finding.shape.as_deref())) {
-            Some(suppression) => {
-                let line = suppression.at.line;
-                report.public.policy.unmatched.retain(|one| one.line != line);
-                report.public.policy.suppressed.push(v1::Suppressed {
-                    rule: public.rule,
-                    severity: severity.to_string(),
-                    client: public.client,
-                    shape: public.shape,
-                    fingerprint: public.fingerprint,
-                    message: public.message,
-                    reason: suppression.reason.clone(),
-                    expires: suppression.expires.to_string(),
-                });
-            }
-            None => {
-                let (case, action) = case(report, &finding, &public, client);
-                added.push(Added { client, severity, case, action, finding: public });
-            }
-        }
+        let mut covering = policy.suppressions.iter();
+        let shape = finding.shape.as_deref();
+        let Some(suppression) = covering.find(|one| one.covers_names(rule, &names, shape)) else {
+            let (case, action) = case(report, &finding, &public, client);
+            added.push(Added { client, severity, case, action, finding: public });
+            continue;
+        };
+        let line = suppression.at.line;
+        report.public.policy.unmatched.retain(|one| one.line != line);
+        report.public.policy.suppressed.push(v1::Suppressed {
+            rule: public.rule,
+            severity: severity.to_string(),
+            client: public.client,
+            shape: public.shape,
+            fingerprint: public.fingerprint,
+            message: public.message,
+            reason: suppression.reason.clone(),
+            expires: suppression.expires.to_string(),
+        });
     }
     count(report, &added);
     let actions: BTreeMap<String, String> = report
