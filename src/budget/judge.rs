@@ -118,9 +118,9 @@ impl BudgetJudging<'_> {
         BudgetLine { file: self.budget.file.clone(), line, client: client.to_owned(), write }
     }
 
-    /// The file's name as code in Markdown.
-    fn file(&self) -> String {
-        format!("`{}`", self.budget.file.replace('`', "'"))
+    /// A line of the file, as code in Markdown.
+    fn place(&self, line: u64) -> String {
+        format!("`{}:{line}`", self.budget.file.replace('`', "'"))
     }
 
     fn over(
@@ -135,14 +135,13 @@ impl BudgetJudging<'_> {
             Phase::ALL.into_iter().filter_map(|phase| excess(request, counts, phase)).collect();
         let first = excesses.first()?;
         let shape_name = &request.request;
-        let parts: Vec<String> = excesses.iter().map(|excess| excess.text(shape_name)).collect();
-        let parts = parts.join(", and ");
         let is_only_watches = excesses.iter().all(|excess| excess.phase == Phase::Watches);
-        let does =
-            if is_only_watches { format!("holds {parts}") } else { format!("sends {shape_name} {parts}") };
+        let parts: Vec<String> = excesses.iter().map(Excess::text).collect();
+        let verb = if is_only_watches { "holds" } else { "sends" };
+        let does = format!("{verb} {}: {shape_name}", parts.join(", and "));
         let write: Vec<String> = excesses.iter().map(|excess| excess.write(self.budget)).collect();
         let written = write.join(", ");
-        let verb = if first.is_stated { "write" } else { "add" };
+        let change = if first.is_stated { "write" } else { "add" };
         let with = if request.reason.is_some() { "an updated reason" } else { "a reason" };
         Some(AddedFinding {
             rule: OVER,
@@ -150,11 +149,10 @@ impl BudgetJudging<'_> {
             client: client.largest(Some(shape_name)),
             shape: Some(shape_name.clone()),
             does,
-            change: format!("{verb} {written} with {with}, or send fewer requests"),
+            change: format!("{change} {written} with {with}, or send fewer requests"),
             fix: format!(
-                "Send fewer requests, or {verb} `{written}` with {with}.\n\nThe limit is in line {} of {}.",
-                first.line,
-                self.file()
+                "In {}, {change} `{written}` with {with}. Or send fewer requests.",
+                self.place(first.line)
             ),
             budget: self.line(first.line, &entry.client, write),
         })
@@ -179,22 +177,22 @@ impl BudgetJudging<'_> {
         let all: Vec<&str> = allowed.iter().chain(&new).copied().collect();
         let write = format!("servedFrom: [{}]", all.join(", "));
         let shape_name = &request.request;
-        let times = times(&count(requests), requests == 1);
+        let noun = noun(requests == 1);
         Some(AddedFinding {
             rule: OVER,
             severity,
             client: client.largest(Some(shape_name)),
             shape: Some(shape_name.clone()),
             does: format!(
-                "sends {shape_name} {times} served from {}, and the budget allows {}",
+                "sends {} {noun} served from {} (the budget allows {}): {shape_name}",
+                count(requests),
                 new.join(" and "),
                 allowed.join(" and ")
             ),
             change: format!("write {write} with a reason, or change the request"),
             fix: format!(
-                "Change the request, or write `{write}` with a reason.\n\nThe sources are in line {} of {}.",
-                first.at.line,
-                self.file()
+                "In {}, write `{write}` with a reason. Or change the request.",
+                self.place(first.at.line)
             ),
             budget: self.line(first.at.line, &entry.client, vec![write]),
         })
@@ -211,12 +209,15 @@ impl BudgetJudging<'_> {
             severity: Severity::Info,
             client: client.largest(None),
             shape: Some(request.request.clone()),
-            does: format!("sends no {}, which the budget lists{}", request.request, self.filtered()),
+            does: format!(
+                "sends no request of an entry in the budget{}: {}",
+                self.filtered(),
+                request.request
+            ),
             change: "remove the entry if the client does not need it".to_owned(),
             fix: format!(
-                "Remove the entry if the client does not need it.\n\nThe entry begins in line {} of {}.",
-                request.at.line,
-                self.file()
+                "In {}, remove the entry if the client does not need it.",
+                self.place(request.at.line)
             ),
             budget: self.line(request.at.line, &entry.client, Vec::new()),
         }
@@ -234,11 +235,7 @@ impl BudgetJudging<'_> {
                 self.filtered()
             ),
             change: "correct the name, or remove the entry".to_owned(),
-            fix: format!(
-                "Correct the name, or remove the entry.\n\nThe entry begins in line {} of {}.",
-                entry.at.line,
-                self.file()
-            ),
+            fix: format!("In {}, correct the name, or remove the entry.", self.place(entry.at.line)),
             budget: self.line(entry.at.line, &entry.client, Vec::new()),
         }
     }
@@ -270,14 +267,14 @@ impl BudgetJudging<'_> {
             client: client.largest(Some(name)),
             shape: Some(name.to_owned()),
             does: format!(
-                "sends {name} {}, and the budget does not list it",
-                times(&count(requests), requests == 1)
+                "sends {} {} that the budget does not list: {name}",
+                count(requests),
+                noun(requests == 1)
             ),
             change: format!("add {write}"),
             fix: format!(
-                "Check that the requests are wanted, and add an entry.\n\nAdd it to `requests` in line {} of {}:\n\n`{write}`",
-                entry.requests_at.line,
-                self.file()
+                "In {}, add an entry if the requests are wanted:\n\n`{write}`",
+                self.place(entry.requests_at.line)
             ),
             budget: self.line(entry.requests_at.line, &entry.client, vec![write]),
         }
@@ -294,7 +291,7 @@ impl BudgetJudging<'_> {
         let user = largest.split_once(" (by ").map_or(largest.as_str(), |(user, _)| user);
         let user = option("user", user).replace('`', "'");
         let write = format!("- client: {}", quoted(name));
-        let noun = if requests == 1 { "request" } else { "requests" };
+        let noun = noun(requests == 1);
         Some(AddedFinding {
             rule: NOT_LISTED,
             severity,
@@ -303,11 +300,9 @@ impl BudgetJudging<'_> {
             does: format!("sends {} {noun}, and the budget does not list the client", count(requests)),
             change: format!("add {write}, or limit the budget with users"),
             fix: format!(
-                "Check that the client is wanted, and add an entry.\n\nAdd it to `clients` in line {} of {}. \
-                 `kubetoll budget init LOG {user} -o ./new.yaml` writes the entry. Or limit the budget to some clients \
-                 with `users`.",
-                self.budget.clients_at.line,
-                self.file()
+                "In {}, add an entry if the client is wanted.\n\n`kubetoll budget init LOG {user} -o ./new.yaml` writes \
+                 the entry. To judge only some clients, add `users`.",
+                self.place(self.budget.clients_at.line)
             ),
             budget: self.line(self.budget.clients_at.line, name, vec![write]),
         })
@@ -342,22 +337,15 @@ fn excess(request: &BudgetRequest, counts: PhaseCounts, phase: Phase) -> Option<
 }
 
 impl Excess {
-    /// The number and its limit, after the name of the shape.
-    fn text(&self, shape: &str) -> String {
-        let limit = plain(self.limit);
-        match self.phase {
-            Phase::Watches => {
-                let number = self.phase.text(&plain(self.number));
-                format!("{number} of {shape} (the budget allows {limit})")
-            }
-            Phase::Minute => {
-                format!("{} per minute (the budget allows {limit})", times(&rate(self.number), false))
-            }
-            Phase::Start => {
-                let times = times(&plain(self.number), self.number <= 1.0);
-                format!("{times} for each start (the budget allows {limit})")
-            }
-        }
+    /// The number and its limit.
+    fn text(&self) -> String {
+        let number = plain(self.number);
+        let text = match self.phase {
+            Phase::Watches => self.phase.text(&number),
+            Phase::Minute => format!("{number} requests per minute"),
+            Phase::Start => format!("{number} {} for each start", noun(self.number <= 1.0)),
+        };
+        format!("{text} (the budget allows {})", plain(self.limit))
     }
 
     /// The limit to write.
@@ -367,15 +355,6 @@ impl Excess {
     }
 }
 
-fn times(number: &str, is_one: bool) -> String {
-    if is_one { format!("{number} time") } else { format!("{number} times") }
-}
-
-/// A rate with at most two decimals, unless it is very small.
-fn rate(number: f64) -> String {
-    if number < 0.01 {
-        return plain(number);
-    }
-    let text = format!("{number:.2}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+fn noun(is_one: bool) -> &'static str {
+    if is_one { "request" } else { "requests" }
 }

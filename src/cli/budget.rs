@@ -159,11 +159,11 @@ fn explain(args: &BudgetExplainArgs, threads: usize) -> anyhow::Result<u8> {
         Some(log) => Some(BudgetRuns::new(&args.run, threads)?.read(log)?),
         None => None,
     };
-    let clients: Vec<usize> = match &args.client {
+    let clients: Vec<usize> = match &args.entry {
         Some(name) => budget.named(name),
         None => (0..budget.clients.len()).collect(),
     };
-    if let Some(name) = args.client.as_ref().filter(|_| clients.is_empty()) {
+    if let Some(name) = args.entry.as_ref().filter(|_| clients.is_empty()) {
         let names = budget.clients.iter().map(|client| &*client.client);
         bail!("{}: no entry for '{name}'{}", budget.file, crate::files::expected(name, names));
     }

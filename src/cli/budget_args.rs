@@ -102,7 +102,7 @@ pub(super) struct BudgetRatchetArgs {
 pub(super) struct BudgetExplainArgs {
     /// Only this client: its name in the file, or `namespace/name` of a ServiceAccount. Default: all clients.
     #[arg(value_name = "CLIENT")]
-    pub(crate) client: Option<String>,
+    pub(crate) entry: Option<String>,
     /// The budget file.
     #[arg(long, value_name = "FILE", default_value = FILE_NAME, help_heading = "Budget")]
     pub(crate) budget: PathBuf,

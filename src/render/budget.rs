@@ -1,5 +1,6 @@
 //! The texts of `kubetoll budget explain` and `kubetoll budget ratchet`.
 
+use super::diff::short_name;
 use super::plain::{counted, escaped};
 use super::style::{BOLD, DIM, FIX, WARNING};
 use super::table::wrapped;
@@ -148,7 +149,7 @@ pub(crate) fn ratchet(budget: &Budget, done: &Ratchet, is_dry_run: bool, width: 
         let text = format!(
             "line {}: {}: {}: {} {} instead of {}",
             own.line,
-            own.client,
+            short_name(&own.client),
             own.request,
             own.phase.as_str(),
             plain(own.after),

@@ -1,5 +1,6 @@
 //! The pages of `kubetoll budget slope`: for a terminal, and as Markdown for a comment on a pull request.
 
+use super::diff::short_name;
 use super::display::cut_middle;
 use super::markdown::inline;
 use super::plain::{counted, escaped};
@@ -115,7 +116,7 @@ fn cells(row: &SlopeRow) -> Vec<[String; 5]> {
             let number =
                 |number: f64| if number > 0.0 { format!("{}{short}", rate(number)) } else { "-".to_owned() };
             [
-                cut_middle(&escaped(&row.client), WIDEST_CLIENT, 5).into_owned(),
+                cut_middle(&escaped(&short_name(&row.client)), WIDEST_CLIENT, 5).into_owned(),
                 number(phase.from),
                 number(phase.to),
                 slope(phase),
