@@ -8,6 +8,7 @@ mod cli {
     mod audit_policy;
     mod by;
     mod contract;
+    mod diff;
     mod extract;
     mod failures;
     mod flags;

@@ -34,13 +34,18 @@ pub(super) const KEYS: [FileKey; 5] = [
 ];
 
 /// The keys of an entry of `clients`.
-pub(super) const CLIENT_KEYS: [FileKey; 3] = [
+pub(super) const CLIENT_KEYS: [FileKey; 4] = [
     required(
         "client",
         "The client's identity, such as system:serviceaccount:shop:operator; * stands for anything, such as a random \
          suffix. Clients that match one entry count together.",
     ),
     optional("unlisted", "As the key of the file, for the requests of this client."),
+    optional(
+        "minutes",
+        "The length of the longest run that was measured, in minutes. A run of about this length has the same bursts, so \
+         fewer differences are chance.",
+    ),
     required("requests", "The requests that the client may send, by request shape."),
 ];
 
@@ -159,6 +164,7 @@ pub(crate) struct BudgetClient {
     /// The position of the name.
     pub(crate) at: FilePosition,
     pub(crate) unlisted: Option<Unlisted>,
+    pub(crate) minutes: Option<f64>,
     /// The position of the key `requests`.
     pub(crate) requests_at: FilePosition,
     pub(crate) requests: Vec<BudgetRequest>,

@@ -131,6 +131,7 @@ impl BudgetJudging<'_> {
         shape: &ShapeProfile,
     ) -> Option<AddedFinding> {
         let counts = PhaseCounts::new(&client.profile, shape, request.is_steady());
+        let counts = counts.compared_with(entry.minutes);
         let excesses: Vec<Excess> =
             Phase::ALL.into_iter().filter_map(|phase| excess(request, counts, phase)).collect();
         let first = excesses.first()?;

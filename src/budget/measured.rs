@@ -6,6 +6,9 @@ use super::file::{Budget, Phase};
 use crate::diff::{NameFolding, is_above_limit};
 use crate::profile::{ClientProfile, RunProfile, ShapeProfile};
 
+/// Runs are alike if the longest is at most this many times as long as the shortest.
+const ALIKE: f64 = 1.5;
+
 /// A run, with its clients under the names that a budget uses.
 #[derive(Debug)]
 pub(crate) struct MeasuredRun {
@@ -26,6 +29,13 @@ pub(super) struct PhaseCounts {
 }
 
 impl PhaseCounts {
+    /// The same counts, for a comparison with runs of this length. Runs of about the same length have the same bursts, so
+    /// only the Poisson error is chance.
+    pub(super) fn compared_with(self, minutes: Option<f64>) -> Self {
+        let is_alike = minutes.is_some_and(|minutes| are_alike(minutes, self.minutes));
+        Self { dispersion: if is_alike { 1.0 } else { self.dispersion }, ..self }
+    }
+
     /// `is_steady` says whether requests that the client sends only at its start belong to the steady state. The run
     /// may be too short to show more of them.
     pub(super) fn new(client: &ClientProfile, shape: &ShapeProfile, is_steady: bool) -> Self {
@@ -69,6 +79,11 @@ impl PhaseCounts {
             Phase::Start | Phase::Watches => self.number(phase) < limit,
         }
     }
+}
+
+/// Whether two runs are about as long as each other.
+pub(super) fn are_alike(minutes: f64, other: f64) -> bool {
+    minutes.max(other) <= minutes.min(other) * ALIKE
 }
 
 /// The clients of each entry of a budget, together.

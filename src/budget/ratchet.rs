@@ -67,7 +67,7 @@ pub(crate) fn ratchet(budget: &Budget, text: &str, runs: &[MeasuredRun]) -> Resu
             }
             for phase in Phase::ALL {
                 let Some(limit) = &request.limits[phase as usize] else { continue };
-                match lower(request, phase, limit.value, &shapes, budget) {
+                match lower(request, phase, limit.value, &shapes, (budget, entry.minutes)) {
                     Lower::Stays => {}
                     Lower::Undecided => done.undecided += 1,
                     Lower::To { measured, limit: after } => {
@@ -117,17 +117,21 @@ fn lower(
     phase: Phase,
     limit: f64,
     shapes: &[OwnShape<'_>],
-    budget: &Budget,
+    (budget, minutes): (&Budget, Option<f64>),
 ) -> Lower {
     let is_steady = request.is_steady() || shapes.iter().any(|own| own.shape.steady > 0);
-    let counts: Vec<PhaseCounts> =
-        shapes.iter().map(|own| PhaseCounts::new(own.client, own.shape, is_steady)).collect();
+    let counts: Vec<PhaseCounts> = shapes
+        .iter()
+        .map(|own| PhaseCounts::new(own.client, own.shape, is_steady).compared_with(minutes))
+        .collect();
     let largest = counts.iter().map(|counts| counts.number(phase)).fold(0.0, f64::max);
     // A log that begins after the client started shows nothing of its start.
     let shows_phase = match phase {
-        Phase::Start => largest > 0.0,
+        Phase::Start => largest > 0.0 && shapes.iter().all(|own| !own.client.was_running),
         Phase::Minute => true,
-        Phase::Watches => shapes.iter().all(|own| own.shows_open_watches) && largest > 0.0,
+        Phase::Watches => {
+            largest > 0.0 && shapes.iter().all(|own| own.shows_open_watches && !own.shape.is_partial)
+        }
     };
     let measured = if phase.is_whole() { largest } else { round_up(largest) };
     let after = allowed(phase, measured, budget.slack);
@@ -224,7 +228,7 @@ clients:
 
     fn run(shapes: &[(&str, ShapeProfile)], minutes: f64) -> MeasuredRun {
         let shapes = shapes.iter().map(|(name, shape)| ((*name).to_owned(), shape.clone())).collect();
-        let client = ClientProfile { minutes, starts: 1, shapes };
+        let client = ClientProfile { minutes, starts: 1, shapes, ..ClientProfile::default() };
         MeasuredRun { clients: BTreeMap::from([("a".to_owned(), client)]), shows_open_watches: true }
     }
 

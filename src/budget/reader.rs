@@ -152,12 +152,14 @@ impl BudgetReader<'_> {
     fn client(&mut self, node: YamlNode, slack: Slack) -> Option<BudgetClient> {
         let at = node.at;
         let is_map = matches!(node.content, YamlValue::Map(_));
-        let (mut name, mut unlisted, mut requests, mut requests_at) = (None, None, Vec::new(), at);
+        let (mut name, mut unlisted, mut minutes) = (None, None, None);
+        let (mut requests, mut requests_at) = (Vec::new(), at);
         let mut seen = Vec::new();
         for (key, node) in self.reader.map("an entry of clients", node) {
             match key.value.as_str() {
                 "client" => name = self.reader.text("client", node),
                 "unlisted" => unlisted = self.unlisted(node),
+                "minutes" => minutes = self.number("minutes", &node, false).map(|minutes| minutes.value),
                 "requests" => {
                     requests_at = key.at;
                     let nodes = self.reader.list("requests", node);
@@ -177,7 +179,15 @@ impl BudgetReader<'_> {
         self.duplicates(shapes, "the request");
         let name = name?;
         let pattern = compiled(&name, &mut self.reader)?;
-        Some(BudgetClient { at: name.at, client: name.value, unlisted, requests_at, requests, pattern })
+        Some(BudgetClient {
+            at: name.at,
+            client: name.value,
+            unlisted,
+            minutes,
+            requests_at,
+            requests,
+            pattern,
+        })
     }
 
     fn request(&mut self, node: YamlNode, slack: Slack) -> Option<BudgetRequest> {

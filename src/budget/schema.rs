@@ -27,6 +27,7 @@ fn client() -> Value {
     object(&CLIENT_KEYS, |key| match key {
         "client" => text(),
         "unlisted" => unlisted(),
+        "minutes" => number(),
         _ => json!({ "type": "array", "items": request() }),
     })
 }

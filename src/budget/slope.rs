@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::contract::{SlopeJudgement, SlopePhase, SlopeReport, SlopeRow, SlopeRun};
 use super::file::Budget;
-use super::measured::PhaseCounts;
+use super::measured::{PhaseCounts, are_alike};
 use super::number::plain;
 use crate::diff::{NameFolding, RateChange, RateSample, compare_rates};
 use crate::profile::{ClientProfile, RunProfile};
@@ -122,6 +122,9 @@ impl Sides {
             runs.map(in_run).collect()
         };
         let sides = [counts(0), counts(1)];
+        let minutes = || sides.iter().flatten().map(|counts| counts.minutes);
+        let (shortest, longest) = (minutes().fold(f64::INFINITY, f64::min), minutes().fold(0.0, f64::max));
+        let dispersion = if are_alike(shortest, longest) { 1.0 } else { dispersion };
         #[allow(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
         let samples = |of: &dyn Fn(&PhaseCounts) -> (u64, f64)| {
             [0, 1].map(|side| -> Vec<RateSample> {
@@ -222,7 +225,10 @@ mod tests {
     fn sides(few: ShapeProfile, many: ShapeProfile) -> SlopeRow {
         let side = |shape: ShapeProfile| {
             let shapes = BTreeMap::from([("list pods".to_owned(), shape)]);
-            vec![Clients::from([("a".to_owned(), ClientProfile { minutes: 10.0, starts: 1, shapes })])]
+            vec![Clients::from([(
+                "a".to_owned(),
+                ClientProfile { minutes: 10.0, starts: 1, shapes, ..ClientProfile::default() },
+            )])]
         };
         let sides =
             Sides { clients: [side(few), side(many)], minutes: [vec![10.0], vec![10.0]], from: 10, to: 100 };

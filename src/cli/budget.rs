@@ -131,6 +131,21 @@ fn init(args: &BudgetInitArgs, threads: usize) -> anyhow::Result<u8> {
             render::plain::counted(shapes as u64, "request shape")
         ));
     }
+    let running: Vec<&str> = clients
+        .iter()
+        .filter(|name| {
+            let mut in_runs = runs.iter().filter_map(|run| run.clients.get(**name));
+            in_runs.all(|client| client.was_running)
+        })
+        .map(|name| name.as_str())
+        .collect();
+    if let [first, others @ ..] = running.as_slice() {
+        let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+        say(&format!(
+            "note: these clients were running before the log begins, so the budget does not allow them a start: \
+             {first}{more}"
+        ));
+    }
     if filter.user.is_empty() {
         say("note: the budget judges all clients; --user limits it to some");
     }

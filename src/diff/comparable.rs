@@ -113,6 +113,16 @@ pub(super) fn notes(base: &Side, new: &Side, unit: &Unit) -> Result<Vec<String>,
     Ok(notes)
 }
 
+/// The note on clients whose start a side does not show.
+pub(super) fn running_clients(clients: &[&str]) -> Option<String> {
+    let names = clients.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+    let more = clients.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!clients.is_empty()).then(|| {
+        format!("Some clients were running before a log begins, so their starts and watches are not compared: {names}{more}")
+    })
+}
+
 /// The error for sides without a common client.
 pub(super) fn no_common_client(clients: &[BTreeSet<&String>; 2]) -> String {
     let [base, new] = [0, 1].map(|side| {

@@ -15,8 +15,10 @@ use super::side::Side;
 use super::unit::Unit;
 use crate::profile::{ClientProfile, RunProfile, ShapeProfile};
 
-/// Informers start alike in each run, so half a request for each start is more than chance.
+/// Sums of whole numbers for each start have rounding errors.
 const HALF: f64 = 0.5;
+/// Runs are alike if the longest is at most this many times as long as the shortest.
+const ALIKE: f64 = 1.5;
 /// An undecided difference of this size is reported as undecided.
 const WORTH_A_LINE: f64 = 0.2;
 
@@ -26,6 +28,7 @@ struct FoldedRun {
     /// The unit's size for clients without requests in the run.
     units: f64,
     units_by_client: BTreeMap<String, f64>,
+    minutes: f64,
 }
 
 /// Compares two sides.
@@ -40,16 +43,19 @@ pub(crate) fn compare(
     fail_on: &[DiffFailOn],
 ) -> Result<DiffReport, String> {
     let sides = [folded(base, unit, folding)?, folded(new, unit, folding)?];
-    let notes = comparable::notes(base, new, unit)?;
+    let mut notes = comparable::notes(base, new, unit)?;
     let clients: [BTreeSet<&String>; 2] =
         [0, 1].map(|side| sides[side].iter().flat_map(|run| run.clients.keys()).collect());
     if clients[0].is_disjoint(&clients[1]) {
         return Err(comparable::no_common_client(&clients));
     }
     let mut totals = Totals::default();
-    let (mut changes, mut not_decided, mut unchanged) = (Vec::new(), Vec::new(), 0);
+    let (mut changes, mut not_decided, mut unchanged, mut running) = (Vec::new(), Vec::new(), 0, Vec::new());
     for client in clients[0].union(&clients[1]) {
-        let own = ComparedClient::new(client, &sides);
+        let own = ComparedClient::new(client, &sides, unit.is_over_time());
+        if own.has_no_start() {
+            running.push(client.as_str());
+        }
         let shapes: BTreeSet<&String> = own.runs().flat_map(|run| run.client.shapes.keys()).collect();
         for shape in shapes {
             let compared = own.shape(shape, &mut totals);
@@ -62,9 +68,12 @@ pub(crate) fn compare(
             }
         }
     }
-    changes.sort_by_cached_key(RequestDifference::order);
-    not_decided.sort_by_cached_key(RequestDifference::order);
-    let findings = [findings(base, folding), findings(new, folding)];
+    notes.extend(comparable::running_clients(&running));
+    for rows in [&mut changes, &mut not_decided] {
+        rows.sort_by_cached_key(RequestDifference::order);
+        group_by_client(rows);
+    }
+    let findings = [findings("base", base, folding), findings("new", new, folding)];
     let only_in = |side: usize| -> Vec<DiffFinding> {
         let other: BTreeSet<_> = findings[1 - side].iter().map(DiffFinding::key).collect();
         let mut own: Vec<DiffFinding> = Vec::new();
@@ -75,6 +84,11 @@ pub(crate) fn compare(
         }
         own
     };
+    let [(gone_findings, undecided_gone), (new_findings, mut undecided_findings)] = [0, 1].map(|side| {
+        let is_decided = |finding: &DiffFinding| changes.iter().any(|change| finding.is_about(change));
+        only_in(side).into_iter().partition::<Vec<_>, _>(is_decided)
+    });
+    undecided_findings.extend(undecided_gone);
     let mut report = DiffReport {
         schema_version: 1,
         kubetoll_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -85,13 +99,25 @@ pub(crate) fn compare(
         changes,
         not_decided,
         unchanged,
-        new_findings: only_in(1),
-        gone_findings: only_in(0),
+        new_findings,
+        gone_findings,
+        undecided_findings,
         failures: Vec::new(),
         notes,
     };
     report.failures = fail_on.iter().filter_map(|condition| condition.failure(&report, unit)).collect();
     Ok(report)
+}
+
+/// Puts the rows of each client together, with costlier rows before cheaper ones. The first row of a client decides its
+/// place.
+fn group_by_client(rows: &mut [RequestDifference]) {
+    let mut places = BTreeMap::new();
+    for row in &*rows {
+        let next = places.len();
+        places.entry((row.is_cheaper(), row.client.clone())).or_insert(next);
+    }
+    rows.sort_by_key(|row| places[&(row.is_cheaper(), row.client.clone())]);
 }
 
 fn folded(side: &Side, unit: &Unit, folding: &NameFolding) -> Result<Vec<FoldedRun>, String> {
@@ -104,7 +130,7 @@ fn folded(side: &Side, unit: &Unit, folding: &NameFolding) -> Result<Vec<FoldedR
             .iter()
             .map(|(name, client)| Ok((name.clone(), units(Some(client))?)))
             .collect::<Result<_, String>>()?;
-        Ok(FoldedRun { units: units(None)?, units_by_client, clients })
+        Ok(FoldedRun { units: units(None)?, units_by_client, clients, minutes: run.minutes.unwrap_or(0.0) })
     };
     side.runs.iter().map(fold).collect()
 }
@@ -120,10 +146,11 @@ fn side(side: &Side) -> DiffSide {
     DiffSide { runs: runs.collect(), kube_versions: versions.into_iter().cloned().collect() }
 }
 
-fn findings(side: &Side, folding: &NameFolding) -> Vec<DiffFinding> {
+fn findings(name: &'static str, side: &Side, folding: &NameFolding) -> Vec<DiffFinding> {
     let all = side.runs.iter().flat_map(|(_, run)| &run.findings);
     let of_clients = all.filter_map(|finding| {
         Some(DiffFinding {
+            side: name,
             rule: finding.rule.clone(),
             rule_name: finding.rule_name.clone(),
             severity: finding.severity.clone(),
@@ -136,14 +163,24 @@ fn findings(side: &Side, folding: &NameFolding) -> Vec<DiffFinding> {
 }
 
 impl DiffFinding {
+    /// Rules KT5 judge a client, and not one shape of its requests.
     fn key(&self) -> (&str, &str, Option<&str>) {
-        (&self.rule, &self.client, self.shape.as_deref())
+        (&self.rule, &self.client, self.shape.as_deref().filter(|_| !self.rule.starts_with("KT5")))
+    }
+
+    /// Whether the change is about the finding's requests.
+    fn is_about(&self, change: &RequestDifference) -> bool {
+        self.client == change.client && self.shape.as_ref().is_none_or(|shape| *shape == change.shape)
     }
 }
+
+/// The requests of each run, by side.
+type Samples = [Vec<RateSample>; 2];
 
 /// A client in one run.
 struct ClientInRun<'a> {
     client: &'a ClientProfile,
+    minutes: f64,
     units: f64,
     starts: f64,
 }
@@ -152,18 +189,32 @@ struct ClientInRun<'a> {
 struct ComparedClient<'a> {
     name: &'a str,
     sides: [Vec<ClientInRun<'a>>; 2],
+    /// All runs cover about the same time of the client's life, or `--per` does not divide by time. So bursts are in
+    /// all runs, and only the Poisson error of counts is chance. A short run may be between two bursts of a long run.
+    is_alike: bool,
 }
 
 impl<'a> ComparedClient<'a> {
     #[allow(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-    fn new(name: &'a str, sides: &'a [Vec<FoldedRun>; 2]) -> Self {
-        static ABSENT: ClientProfile = ClientProfile { minutes: 0.0, starts: 1, shapes: BTreeMap::new() };
+    fn new(name: &'a str, sides: &'a [Vec<FoldedRun>; 2], is_over_time: bool) -> Self {
+        static ABSENT: ClientProfile =
+            ClientProfile { minutes: 0.0, starts: 1, was_running: false, shapes: BTreeMap::new() };
         let in_run = |run: &'a FoldedRun| {
-            let client = run.clients.get(name).unwrap_or(&ABSENT);
+            let present = run.clients.get(name);
+            let minutes = present.map_or(run.minutes, |client| client.minutes);
             let units = run.units_by_client.get(name).copied().unwrap_or(run.units);
-            ClientInRun { client, units, starts: client.starts.max(1) as f64 }
+            let client = present.unwrap_or(&ABSENT);
+            ClientInRun { client, minutes, units, starts: client.starts.max(1) as f64 }
         };
-        Self { name, sides: [0, 1].map(|side| sides[side].iter().map(in_run).collect()) }
+        let sides: [Vec<ClientInRun<'a>>; 2] = sides.each_ref().map(|runs| runs.iter().map(in_run).collect());
+        let minutes = || sides.iter().flatten().map(|run| run.minutes);
+        let (shortest, longest) = (minutes().fold(f64::INFINITY, f64::min), minutes().fold(0.0, f64::max));
+        Self { name, is_alike: !is_over_time || longest <= shortest * ALIKE, sides }
+    }
+
+    /// Whether all runs of a side begin after the client's start.
+    fn has_no_start(&self) -> bool {
+        self.sides.iter().any(|runs| runs.iter().all(|run| run.client.was_running))
     }
 
     fn runs(&self) -> impl Iterator<Item = &ClientInRun<'a>> {
@@ -175,28 +226,35 @@ impl<'a> ComparedClient<'a> {
         // A shape that one run sends only at its start, and another one also later, is in the steady state of both:
         // the first run may be too short to show more.
         let is_steady = profiles().any(|shape| shape.steady > 0);
-        let dispersion = profiles().map(|shape| shape.dispersion).fold(1.0, f64::max);
-        let samples =
-            |side: usize, count: &dyn Fn(&ShapeProfile) -> u64, per_start: bool| -> Vec<RateSample> {
-                let sample = |run: &ClientInRun<'_>| RateSample {
-                    #[allow(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-                    requests: run.client.shapes.get(shape).map_or(0.0, |shape| count(shape) as f64),
-                    units: if per_start { run.starts } else { run.units },
-                };
-                self.sides[side].iter().map(sample).collect()
+        let dispersion =
+            if self.is_alike { 1.0 } else { profiles().map(|shape| shape.dispersion).fold(1.0, f64::max) };
+        let sample =
+            |run: &ClientInRun<'_>, requests: &dyn Fn(&ShapeProfile) -> u64, units: f64| RateSample {
+                #[allow(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+                requests: run.client.shapes.get(shape).map_or(0.0, |shape| requests(shape) as f64),
+                units,
             };
-        let both = |count: &dyn Fn(&ShapeProfile) -> u64, per_start: bool| {
-            [0, 1].map(|side| samples(side, count, per_start))
+        let per_unit = |requests: &dyn Fn(&ShapeProfile) -> u64| {
+            self.sides
+                .each_ref()
+                .map(|runs| runs.iter().map(|run| sample(run, requests, run.units)).collect())
+        };
+        let per_start = |requests: &dyn Fn(&ShapeProfile) -> u64,
+                         is_known: &dyn Fn(&ShapeProfile) -> bool| {
+            self.sides.each_ref().map(|runs| {
+                let with_start = runs.iter().filter(|run| !run.client.was_running);
+                let known = with_start.filter(|run| run.client.shapes.get(shape).is_none_or(is_known));
+                known.map(|run| sample(run, requests, run.starts)).collect()
+            })
         };
         let once = |shape: &ShapeProfile| if is_steady { 0 } else { shape.once };
-        let steady = both(&|shape| shape.steady + shape.once - once(shape), false);
-        let random_start = both(&once, true);
-        let start = both(&|shape| shape.informer_starts + once(shape), true);
-        let watches = both(&|shape| shape.watches, true);
-        let informers = both(&|shape| shape.informer_starts, true);
-        let start_is_decided = is_other_start(&informers)
-            || noise::compare(&random_start[0], &random_start[1], dispersion) != RateChange::Undecided;
-        let steady_is_decided = noise::compare(&steady[0], &steady[1], dispersion) != RateChange::Undecided;
+        let steady: Samples = per_unit(&|shape| shape.steady + shape.once - once(shape));
+        let random_start: Samples = per_start(&once, &|_| true);
+        let start: Samples = per_start(&|shape| shape.informer_starts + once(shape), &|_| true);
+        let watches: Samples = per_start(&|shape| shape.watches, &|shape| !shape.is_partial);
+        let informers: Samples = per_start(&|shape| shape.informer_starts, &|_| true);
+        let is_decided =
+            |samples: &Samples| noise::compare(&samples[0], &samples[1], dispersion) != RateChange::Undecided;
         totals.add(self, shape, [&informers, &random_start, &steady, &watches], dispersion);
         let sum = |side: usize| {
             let mut sum = ShapeProfile::default();
@@ -209,24 +267,29 @@ impl<'a> ComparedClient<'a> {
             shape,
             sums: [sum(0), sum(1)],
             phases: Phases {
-                start: phase(&start, start_is_decided),
-                steady: phase(&steady, steady_is_decided),
-                watches: phase(&watches, is_other_start(&watches)),
+                start: phase(&start, differs_at_start(&informers) || is_decided(&random_start)),
+                steady: phase(&steady, is_decided(&steady)),
+                watches: phase(&watches, differs_at_start(&watches)),
             },
         }
     }
 }
 
-/// Whether informers or watches of a start differ in all runs.
-fn is_other_start(sides: &[Vec<RateSample>; 2]) -> bool {
-    let [before, after] = [0, 1].map(|side| {
-        let rates = sides[side].iter().map(|sample| sample.requests / sample.units);
-        rates.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), rate| (low.min(rate), high.max(rate)))
-    });
-    after.0 - before.1 >= HALF || before.0 - after.1 >= HALF
+/// Whether informers or watches differ in all runs. Each start of a program has the same ones, so their number for
+/// each start is whole. Otherwise chance has a part in it.
+fn differs_at_start(sides: &Samples) -> bool {
+    if !are_whole(sides) {
+        return noise::compare(&sides[0], &sides[1], 1.0) != RateChange::Undecided;
+    }
+    let [before, after] = sides.each_ref().map(|samples| noise::range(samples));
+    before.zip(after).is_some_and(|(before, after)| after.0 > before.1 || before.0 > after.1)
 }
 
-fn phase(sides: &[Vec<RateSample>; 2], is_decided: bool) -> PhaseDifference {
+fn are_whole(sides: &Samples) -> bool {
+    sides.iter().flatten().all(|sample| (sample.requests / sample.units).fract() == 0.0)
+}
+
+fn phase(sides: &Samples, is_decided: bool) -> PhaseDifference {
     PhaseDifference { before: noise::rate(&sides[0]), after: noise::rate(&sides[1]), is_decided }
 }
 
@@ -299,10 +362,17 @@ impl RequestDifference {
         self.source_after.as_deref() == Some("etcd") && self.source_before.as_deref() != Some("etcd")
     }
 
+    /// Whether the requests cost the control plane less than before.
+    pub(crate) fn is_cheaper(&self) -> bool {
+        match self.change {
+            Difference::Less | Difference::Gone => true,
+            Difference::ServedFromElsewhere => !self.moves_to_etcd(),
+            Difference::New | Difference::More => false,
+        }
+    }
+
     /// Requests that cost more come first, reads from etcd before others, then the largest differences.
     fn order(&self) -> impl Ord + use<> {
-        let is_cheaper = matches!(self.change, Difference::Less | Difference::Gone)
-            || (self.change == Difference::ServedFromElsewhere && !self.moves_to_etcd());
         let millis = |phase: &PhaseDifference| {
             #[allow(clippy::cast_possible_truncation, reason = "`as` stops at the limits")]
             let millis = ((phase.after - phase.before).abs() * 1_000.0) as i64;
@@ -310,7 +380,7 @@ impl RequestDifference {
         };
         let sizes = self.phases.all().map(millis);
         (
-            is_cheaper,
+            self.is_cheaper(),
             !self.moves_to_etcd(),
             Reverse(sizes.into_iter().max()),
             self.client.clone(),
@@ -325,24 +395,28 @@ struct Totals {
     sums: BTreeMap<(&'static str, &'static str), TotalSum>,
 }
 
+/// How much a difference may be chance.
+#[derive(Debug, Clone, Copy)]
+enum Noise {
+    None,
+    /// As much as the Poisson error, times this index of dispersion.
+    Dispersion(f64),
+}
+
 #[derive(Debug, Default)]
 struct TotalSum {
     before: f64,
     after: f64,
     /// Variance of the difference of both rates.
     variance: f64,
+    /// The part of the difference that comes from informers and watches that each start has.
+    certain: f64,
 }
 
 impl Totals {
     /// Adds the requests of a shape: the first LISTs of informers, other requests of the start, the steady state, and
     /// watches.
-    fn add(
-        &mut self,
-        client: &ComparedClient<'_>,
-        shape: &str,
-        counts: [&[Vec<RateSample>; 2]; 4],
-        dispersion: f64,
-    ) {
+    fn add(&mut self, client: &ComparedClient<'_>, shape: &str, counts: [&Samples; 4], dispersion: f64) {
         let [informers, once, steady, watches] = counts;
         #[allow(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
         let fraction = |side: usize, of: fn(&ShapeProfile) -> u64| {
@@ -351,17 +425,29 @@ impl Totals {
                 own.fold((0, 0), |(part, all), shape| (part + of(shape), all + shape.requests()));
             part as f64 / all.max(1) as f64
         };
-        // Informers start alike in each run, so their counts do not vary by chance.
-        self.count("watches", "start", watches, [1.0; 2], 0.0);
-        for (phase, samples, dispersion) in
-            [("start", informers, 0.0), ("start", once, dispersion), ("steady", steady, dispersion)]
-        {
-            self.count("requests", phase, samples, [1.0; 2], dispersion);
+        let at_start = |samples: &Samples| {
+            if differs_at_start(samples) {
+                Noise::None
+            } else if are_whole(samples) {
+                Noise::Dispersion(0.0)
+            } else {
+                Noise::Dispersion(1.0)
+            }
+        };
+        let random =
+            |samples: &Samples| Noise::Dispersion(noise::dispersion(&samples[0], &samples[1], dispersion));
+        self.count("watches", "start", watches, [1.0; 2], at_start(watches));
+        for (phase, samples, noise) in [
+            ("start", informers, at_start(informers)),
+            ("start", once, random(once)),
+            ("steady", steady, random(steady)),
+        ] {
+            self.count("requests", phase, samples, [1.0; 2], noise);
             for (metric, of) in [
                 ("etcd-reads", (|shape| shape.etcd_reads) as fn(&ShapeProfile) -> u64),
                 ("writes", |shape| shape.writes),
             ] {
-                self.count(metric, phase, samples, [fraction(0, of), fraction(1, of)], dispersion);
+                self.count(metric, phase, samples, [fraction(0, of), fraction(1, of)], noise);
             }
         }
     }
@@ -370,29 +456,43 @@ impl Totals {
         &mut self,
         metric: &'static str,
         phase: &'static str,
-        sides: &[Vec<RateSample>; 2],
+        sides: &Samples,
         shares: [f64; 2],
-        dispersion: f64,
+        noise: Noise,
     ) {
+        if sides.iter().any(Vec::is_empty) {
+            return;
+        }
         let sum = self.sums.entry((metric, phase)).or_default();
-        for (side, share) in shares.into_iter().enumerate() {
-            let rate = noise::rate(&sides[side]) * share;
-            *if side == 0 { &mut sum.before } else { &mut sum.after } += rate;
-            let units: f64 = sides[side].iter().map(|sample| sample.units).sum();
-            if units > 0.0 {
-                sum.variance += rate * dispersion / units;
+        let [before, after] = [0, 1].map(|side| noise::rate(&sides[side]) * shares[side]);
+        sum.before += before;
+        sum.after += after;
+        match noise {
+            Noise::None => sum.certain += after - before,
+            Noise::Dispersion(dispersion) => {
+                for (samples, rate) in sides.iter().zip([before, after]) {
+                    let units: f64 = samples.iter().map(|sample| sample.units).sum();
+                    if units > 0.0 {
+                        sum.variance += rate * dispersion / units;
+                    }
+                }
             }
         }
     }
 
     fn into_vec(self) -> Vec<DiffTotal> {
-        let total = |((metric, phase), sum): (_, TotalSum)| DiffTotal {
-            metric,
-            phase,
-            before: sum.before,
-            after: sum.after,
-            is_decided: noise::is_more_than_chance(sum.after - sum.before, sum.variance)
-                && (phase == "steady" || (sum.after - sum.before).abs() >= HALF),
+        let total = |((metric, phase), sum): (_, TotalSum)| {
+            let difference = sum.after - sum.before;
+            let is_certain = sum.certain.abs() >= HALF && sum.certain.signum() == difference.signum();
+            let is_decided = noise::is_more_than_chance(difference, sum.variance)
+                && (phase == "steady" || difference.abs() >= HALF);
+            DiffTotal {
+                metric,
+                phase,
+                before: sum.before,
+                after: sum.after,
+                is_decided: is_certain || is_decided,
+            }
         };
         let mut totals: Vec<DiffTotal> = self.sums.into_iter().map(total).collect();
         totals.sort_by_key(|total| {

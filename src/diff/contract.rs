@@ -24,10 +24,13 @@ pub struct DiffReport {
     pub(crate) not_decided: Vec<RequestDifference>,
     /// The number of request shapes of a client that did not change.
     pub(crate) unchanged: u64,
-    /// Findings that only the new side has.
+    /// Findings that only the new side has, on requests that changed.
     pub(crate) new_findings: Vec<DiffFinding>,
-    /// Findings that only the base side has.
+    /// Findings that only the base side has, on requests that changed.
     pub(crate) gone_findings: Vec<DiffFinding>,
+    /// Findings that only one side has, on requests that did not change by more than chance. For example, one run is
+    /// longer, so that a count reaches a threshold.
+    pub(crate) undecided_findings: Vec<DiffFinding>,
     /// The conditions of `--fail-on` that the new side meets, as sentences.
     pub(crate) failures: Vec<String>,
     /// What limits the comparison.
@@ -127,6 +130,8 @@ pub(crate) struct PhaseDifference {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DiffFinding {
+    /// The side that has it: `base` or `new`.
+    pub(crate) side: &'static str,
     /// The rule's id, such as KT101.
     pub(crate) rule: String,
     pub(crate) rule_name: String,

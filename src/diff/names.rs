@@ -36,16 +36,20 @@ pub(crate) struct NameFolding {
 }
 
 impl NameFolding {
-    /// The name under which a client is compared. First, each `--map` replaces its first match. Then `*` replaces
-    /// random suffixes of the parts between colons, such as the namespace of a test run.
+    /// The name under which a client is compared. `*` replaces random suffixes of the parts between colons, such as the
+    /// namespace of a test run. Each `--map` replaces its first match, in the name as it is or as it is folded.
     #[must_use]
     pub(crate) fn fold(&self, name: &str) -> String {
-        let mut name = name.to_owned();
-        for map in &self.maps {
-            name = map.expression.replace(&name, map.name.as_str()).into_owned();
-        }
-        let parts: Vec<String> = name.split(':').map(without_suffixes).collect();
-        parts.join(":")
+        let mapped = self.mapped(name);
+        let parts: Vec<String> = mapped.split(':').map(without_suffixes).collect();
+        let folded = parts.join(":");
+        if mapped == name { self.mapped(&folded) } else { folded }
+    }
+
+    fn mapped(&self, name: &str) -> String {
+        let replaced =
+            |name: String, map: &NameMap| map.expression.replace(&name, map.name.as_str()).into_owned();
+        self.maps.iter().fold(name.to_owned(), replaced)
     }
 
     /// The clients of a run under the names that are compared.
@@ -112,6 +116,8 @@ mod tests {
             maps: vec![map("serviceaccount:pr[a-z]+:=serviceaccount:pr:"), map("^(.*)-next$=$1")],
         };
         assert_eq!(folding.fold("system:serviceaccount:prabc:op-next"), "system:serviceaccount:pr:op");
+        let folded = NameFolding { maps: vec![map(r"e2e-\*=test")] };
+        assert_eq!(folded.fold("system:serviceaccount:e2e-x7k2p:op"), "system:serviceaccount:test:op");
         for bad in ["abc", "=x", "(=x"] {
             assert!(bad.parse::<NameMap>().is_err(), "{bad}");
         }

@@ -30,6 +30,14 @@ fn pooled(samples: &[RateSample]) -> RateSample {
     RateSample { requests: sum(|sample| sample.requests), units: sum(|sample| sample.units) }
 }
 
+/// The lowest and the highest rate of a run; `None` without units.
+pub(super) fn range(samples: &[RateSample]) -> Option<(f64, f64)> {
+    let rates =
+        || samples.iter().filter(|sample| sample.units > 0.0).map(|sample| sample.requests / sample.units);
+    let (low, high) = (rates().reduce(f64::min)?, rates().reduce(f64::max)?);
+    Some((low, high))
+}
+
 /// Compares the rates of two sides.
 ///
 /// The statistic is the difference of the square roots of both counts, which has the same spread for all rates of a
@@ -44,20 +52,14 @@ pub(crate) fn compare(before: &[RateSample], after: &[RateSample], dispersion: f
     if first.units <= 0.0 || second.units <= 0.0 {
         return RateChange::Undecided;
     }
-    let spread = spread(before, after);
     let ratio = second.units / first.units;
     let difference = 2.0 * ((second.requests + 0.375).sqrt() - (ratio * (first.requests + 0.375)).sqrt())
         / (1.0 + ratio).sqrt();
-    let statistic = difference / spread.unwrap_or(dispersion).max(1.0).sqrt();
-    let rates = |samples: &[RateSample]| {
-        let rates =
-            samples.iter().filter(|sample| sample.units > 0.0).map(|sample| sample.requests / sample.units);
-        rates.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), rate| (low.min(rate), high.max(rate)))
-    };
-    let (low, high) = (rates(before), rates(after));
-    if statistic > DECIDED && high.0 > low.1 {
+    let statistic = difference / self::dispersion(before, after, dispersion).sqrt();
+    let (Some(before), Some(after)) = (range(before), range(after)) else { return RateChange::Undecided };
+    if statistic > DECIDED && after.0 > before.1 {
         RateChange::More
-    } else if statistic < -DECIDED && high.1 < low.0 {
+    } else if statistic < -DECIDED && after.1 < before.0 {
         RateChange::Less
     } else {
         RateChange::Undecided
@@ -69,6 +71,11 @@ pub(crate) fn compare(before: &[RateSample], after: &[RateSample], dispersion: f
 pub(crate) fn is_above_limit(requests: f64, allowed: f64, dispersion: f64) -> bool {
     let difference = 2.0 * ((requests + 0.375).sqrt() - (allowed + 0.375).sqrt());
     difference > DECIDED * dispersion.max(1.0).sqrt()
+}
+
+/// The index of dispersion: from the spread between runs if a side has several, else the given one. At least 1.
+pub(super) fn dispersion(before: &[RateSample], after: &[RateSample], given: f64) -> f64 {
+    spread(before, after).unwrap_or(given).max(1.0)
 }
 
 /// Whether a difference is more than chance, given its variance.

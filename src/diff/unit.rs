@@ -87,6 +87,11 @@ impl RequestSelector {
 }
 
 impl Unit {
+    /// Whether rates are over time.
+    pub(super) fn is_over_time(&self) -> bool {
+        matches!(self, Self::Minute | Self::Node)
+    }
+
     /// The unit as `--per` names it.
     pub(super) fn name(&self) -> String {
         match self {

@@ -12,6 +12,8 @@ const START: i64 = 60_000_000;
 const MINUTE: f64 = 60_000_000.0;
 /// The shortest time that a rate is computed for, in minutes.
 const SHORTEST: f64 = 1.0 / 60.0;
+/// Subresources whose requests may be open for a long time.
+const LONG_RUNNING: [&str; 5] = ["attach", "exec", "log", "portforward", "proxy"];
 
 /// What each client sends in one run.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,7 +21,8 @@ const SHORTEST: f64 = 1.0 / 60.0;
 pub struct RunProfile {
     pub(crate) kube_version: String,
     pub(crate) etcd_version: Option<String>,
-    /// From the first to the last event; `None` if the log has no timestamps.
+    /// From the first request to the last event; `None` if the log has no timestamps. Requests that may be open for a
+    /// long time do not count, because they may have begun before the log.
     pub(crate) minutes: Option<f64>,
     /// Whether a filter left events out.
     pub(crate) is_filtered: bool,
@@ -47,6 +50,9 @@ pub struct ClientProfile {
     pub(crate) minutes: f64,
     /// How often the client started: the median over its informers, or else the number of its instances.
     pub(crate) starts: u64,
+    /// The client was running before the log begins, and does not start in it. So the log does not show its first
+    /// LISTs, and may not show all its watches.
+    pub(crate) was_running: bool,
     /// By name, such as `list pods cluster-wide ?limit=500`.
     pub(crate) shapes: BTreeMap<String, ShapeProfile>,
 }
@@ -66,6 +72,8 @@ pub struct ShapeProfile {
     pub(crate) renewals: u64,
     /// Watches that are open at the same time.
     pub(crate) watches: u64,
+    /// The log does not show the first WATCH, so more watches may be open.
+    pub(crate) is_partial: bool,
     /// How much more the requests per minute vary than random independent requests (1). The index of dispersion: the
     /// variance divided by the mean.
     pub(crate) dispersion: f64,
@@ -110,6 +118,7 @@ impl ShapeProfile {
         self.steady += other.steady;
         self.renewals += other.renewals;
         self.watches += other.watches;
+        self.is_partial |= other.is_partial;
         self.dispersion = self.dispersion.max(other.dispersion);
         self.etcd_reads += other.etcd_reads;
         self.writes += other.writes;
@@ -129,6 +138,7 @@ impl ClientProfile {
     /// Adds the requests of another client, or of the same client in another run.
     pub(crate) fn add(&mut self, other: &Self) {
         self.starts += other.starts;
+        self.was_running |= other.was_running;
         for (name, shape) in &other.shapes {
             self.shapes.entry(name.clone()).or_default().add(shape);
         }
@@ -142,8 +152,9 @@ impl RunProfile {
     /// If the text is not a JSON report of a version that this kubetoll reads.
     pub(crate) fn from_report(json: &[u8]) -> Result<Self, NotAReport> {
         let report = SavedReport::parse(json)?;
-        let time = |text: &Option<String>| text.as_deref().and_then(parse_micros);
-        let span = time(&report.input.first_timestamp).zip(time(&report.input.last_timestamp));
+        let first = report.clients.iter().filter_map(first_request).min();
+        let first = first.or_else(|| time(report.input.first_timestamp.as_ref()));
+        let span = first.zip(time(report.input.last_timestamp.as_ref()));
         let mut verbs = BTreeMap::new();
         let (mut lists, mut has_patterns) = (0, false);
         for shape in report.clients.iter().flat_map(|client| &client.shapes) {
@@ -198,7 +209,7 @@ impl RunProfile {
 
 impl ClientProfile {
     fn from_saved(saved: &SavedClient, span: Option<(i64, i64)>) -> Self {
-        let first = saved.first_timestamp.as_deref().and_then(parse_micros);
+        let first = first_request(saved).or_else(|| span.map(|(first, _)| first));
         let own_minutes = first.zip(span).map_or(0.0, |(first, (_, last))| minutes(last - first));
         let patterns = || saved.shapes.iter().filter_map(|shape| shape.pattern.as_ref());
         let mut starts: Vec<u64> =
@@ -207,10 +218,19 @@ impl ClientProfile {
         starts.sort_unstable();
         let median = starts.get(starts.len().saturating_sub(1) / 2).copied();
         let instances = || patterns().map(|pattern| pattern.instances).max();
+        let was_running = starts.is_empty() && saved.shapes.iter().any(continues_earlier_watch);
         let mut client = Self {
             minutes: own_minutes,
-            starts: median.or_else(instances).unwrap_or(1).max(1),
+            starts: if was_running { 1 } else { median.or_else(instances).unwrap_or(1).max(1) },
+            was_running,
             shapes: BTreeMap::new(),
+        };
+        let has_start = |watch: &SavedShape| {
+            let is_informer = |list: &SavedShape| {
+                let informers = list.pattern.as_ref().and_then(|pattern| pattern.informers.as_ref());
+                list.resource == watch.resource && informers.is_some_and(|informers| informers.starts > 0)
+            };
+            saved.shapes.iter().any(is_informer)
         };
         for shape in &saved.shapes {
             let name = match &shape.resource {
@@ -223,7 +243,9 @@ impl ClientProfile {
                     &shape.parameters,
                 ),
             };
-            let own = ShapeProfile::from_saved(shape, first, own_minutes);
+            let first = first.filter(|_| !was_running);
+            let mut own = ShapeProfile::from_saved(shape, first, own_minutes);
+            own.is_partial = continues_earlier_watch(shape) && !has_start(shape);
             client.shapes.entry(name).or_default().add(&own);
         }
         client
@@ -259,6 +281,25 @@ impl ShapeProfile {
         *if is_once { &mut shape.once } else { &mut shape.steady } = rest;
         shape
     }
+}
+
+fn time(text: Option<&String>) -> Option<i64> {
+    parse_micros(text?)
+}
+
+/// The client's first request. Requests that may be open for a long time do not count: a log also has those that began
+/// before it.
+fn first_request(client: &SavedClient) -> Option<i64> {
+    let is_short = |shape: &&SavedShape| {
+        shape.verb != "watch"
+            && shape.subresource.as_deref().is_none_or(|subresource| !LONG_RUNNING.contains(&subresource))
+    };
+    client.shapes.iter().filter(is_short).filter_map(|shape| time(shape.first_timestamp.as_ref())).min()
+}
+
+/// Whether a WATCH begins at a revision that the client got from an earlier LIST or WATCH.
+fn continues_earlier_watch(shape: &SavedShape) -> bool {
+    shape.verb == "watch" && shape.parameters.contains("resourceVersion=N")
 }
 
 /// The index of dispersion of the requests per minute over `minutes`, at least 1.

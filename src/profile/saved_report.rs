@@ -84,7 +84,6 @@ pub(super) struct SavedClient {
     pub(super) identity: String,
     pub(super) impersonated_by: Option<String>,
     pub(super) nodes: Count,
-    pub(super) first_timestamp: Option<String>,
     pub(super) shapes: Vec<SavedShape>,
 }
 
@@ -106,6 +105,7 @@ pub(super) struct SavedShape {
     pub(super) requests: u64,
     pub(super) etcd_writes: u64,
     pub(super) rate: Option<SavedRate>,
+    pub(super) first_timestamp: Option<String>,
     pub(super) last_timestamp: Option<String>,
     pub(super) pattern: Option<SavedPattern>,
 }

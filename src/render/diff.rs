@@ -12,17 +12,21 @@ use crate::diff::{
 use crate::k8s::identity;
 use crate::k8s::text::count;
 
-/// The largest width of the column of clients.
-const WIDEST_CLIENT: usize = 36;
 /// GitHub shows ten annotations of each level for each step of a job.
 const MAX_ANNOTATIONS: usize = 10;
 /// The room for what follows the tables in a Markdown page, in characters.
 const RESERVED: usize = 6_000;
 
-const COLUMNS: [(&str, bool); 5] =
-    [("CLIENT", false), ("CHANGE", false), ("BEFORE", true), ("AFTER", true), ("REQUEST", false)];
+const COLUMNS: [(&str, bool); 4] = [("CHANGE", false), ("BEFORE", true), ("AFTER", true), ("REQUEST", false)];
 /// The index of the column that is cut if the terminal is narrow.
-const REQUEST: usize = 4;
+const REQUEST: usize = 3;
+/// The page names at most this many runs of a side.
+const MAX_RUNS: usize = 5;
+/// The longest path on a page.
+const MAX_PATH: usize = 160;
+const UNDECIDED: &str = "Findings of one side, on requests that did not change by more than chance";
+/// The lines of a table above its rows.
+const HEADINGS: usize = 2;
 
 /// Renders the page for a terminal. `top` limits the rows of each table.
 #[must_use]
@@ -40,30 +44,35 @@ pub(crate) fn text(report: &DiffReport, unit: &Unit, top: usize, width: usize) -
         if rows.is_empty() {
             return;
         }
-        let cells = rows.iter().take(top).map(|row| cells(row, unit, is_decided).to_vec()).collect();
         page.push(format!("\n{heading}\n"));
-        page.push(table(&COLUMNS, cells, REQUEST, width));
+        page.push(by_client(&rows[..rows.len().min(top)], unit, is_decided, width));
         let left = rows.len().saturating_sub(top);
         if left > 0 {
             page.push(format!("{DIM}{left} more rows; --top {} shows all{DIM:#}\n", rows.len()));
         }
     };
     let [costlier, cheaper] = [false, true]
-        .map(|wanted| report.changes.iter().filter(|row| is_cheaper(row) == wanted).collect::<Vec<_>>());
+        .map(|wanted| report.changes.iter().filter(|row| row.is_cheaper() == wanted).collect::<Vec<_>>());
     tabled(format!("{ERROR}Costs more{ERROR:#}"), &costlier, true);
     tabled(format!("{FIX}Costs less{FIX:#}"), &cheaper, true);
     let undecided: Vec<&RequestDifference> = report.not_decided.iter().collect();
     let heading = format!("{WARNING}Not decided{WARNING:#}: these differ, but by no more than chance");
     tabled(heading, &undecided, false);
     page.push(wrapped("\n", "", &unchanged(report), width));
-    for (heading, style, findings) in
-        [("New findings", ERROR, &report.new_findings), ("Gone findings", FIX, &report.gone_findings)]
-    {
+    for (heading, style, findings) in [
+        ("New findings", ERROR, &report.new_findings),
+        (
+            "New findings on requests that did not change by more than chance",
+            WARNING,
+            &report.undecided_findings,
+        ),
+        ("Gone findings", FIX, &report.gone_findings),
+    ] {
         if !findings.is_empty() {
             page.push(format!("\n{style}{heading}{style:#}\n"));
         }
         for finding in findings.iter().take(top) {
-            page.push(wrapped("- ", "  ", &escaped(&finding_text(finding)), width));
+            page.push(wrapped("- ", "  ", &escaped(&finding_text(heading, finding)), width));
         }
         let left = findings.len().saturating_sub(top);
         if left > 0 {
@@ -75,6 +84,24 @@ pub(crate) fn text(report: &DiffReport, unit: &Unit, top: usize, width: usize) -
     }
     for note in &report.notes {
         page.push(wrapped("- ", "  ", &escaped(note), width));
+    }
+    page.concat()
+}
+
+/// A table with a line for each client above its rows.
+fn by_client(rows: &[&RequestDifference], unit: &Unit, is_decided: bool, width: usize) -> String {
+    let cells = rows.iter().map(|row| cells(row, unit, is_decided).to_vec()).collect();
+    let table = table(&COLUMNS, cells, REQUEST, width);
+    let mut lines = table.lines();
+    let mut page: Vec<String> = lines.by_ref().take(HEADINGS).map(|line| format!("{line}\n")).collect();
+    let mut client = None;
+    for (row, line) in rows.iter().zip(lines) {
+        if client != Some(&row.client) {
+            client = Some(&row.client);
+            let name = escaped(&short_name(&row.client)).into_owned();
+            page.push(format!("{BOLD}{}{BOLD:#}\n", cut_middle(&name, width, 0)));
+        }
+        page.push(format!("{line}\n"));
     }
     page.concat()
 }
@@ -104,7 +131,7 @@ pub(crate) fn markdown(report: &DiffReport, unit: &Unit) -> String {
                 inline::words(&short_name(&row.client))
             ));
         }
-        let [_, change, before, after, request] = cells(row, unit, true);
+        let [change, before, after, request] = cells(row, unit, true);
         page.add(format!("| {} | {before} | {after} | {change} |\n", inline::code_in_cell(&request)));
     }
     page.always(format!("\n{}\n", inline::words(&unchanged(report))));
@@ -112,14 +139,16 @@ pub(crate) fn markdown(report: &DiffReport, unit: &Unit) -> String {
         let all = counted(report.not_decided.len() as u64, "shape");
         page.always(format!("\nNot decided: {all} differ, but by no more than chance.\n"));
     }
-    for (heading, findings) in
-        [("New findings", &report.new_findings), ("Gone findings", &report.gone_findings)]
-    {
+    for (heading, findings) in [
+        ("New findings", &report.new_findings),
+        ("Gone findings", &report.gone_findings),
+        (UNDECIDED, &report.undecided_findings),
+    ] {
         if !findings.is_empty() {
             page.add(format!("\n### {heading}\n\n"));
         }
         for finding in findings {
-            page.add(format!("- {}\n", inline::words(&finding_text(finding))));
+            page.add(format!("- {}\n", inline::words(&finding_text(heading, finding))));
         }
     }
     if page.omitted > 0 {
@@ -150,7 +179,8 @@ impl MarkdownPage {
     }
 
     fn add(&mut self, line: String) {
-        if self.length + line.len() + RESERVED > MAX_CHARS {
+        // After a line that did not fit, a shorter one would have no heading.
+        if self.omitted > 0 || self.length + line.len() + RESERVED > MAX_CHARS {
             self.omitted += 1;
         } else {
             self.always(line);
@@ -165,10 +195,12 @@ pub(crate) fn annotations(report: &DiffReport, unit: &Unit) -> String {
     let title = [("title", "kubetoll diff")];
     let error = |failure: &String| github::command("error", &title, &escaped(failure));
     let mut lines: Vec<String> = report.failures.iter().take(MAX_ANNOTATIONS).map(error).collect();
-    let costlier: Vec<&RequestDifference> = report.changes.iter().filter(|row| !is_cheaper(row)).collect();
+    let costlier: Vec<&RequestDifference> = report.changes.iter().filter(|row| !row.is_cheaper()).collect();
     for row in costlier.iter().take(MAX_ANNOTATIONS) {
-        let [client, change, before, after, request] = cells(row, unit, true);
-        let text = format!("{client}: {request}: {change}, from {before} to {after}");
+        let client = escaped(&short_name(&row.client)).into_owned();
+        let [change, before, after, request] = cells(row, unit, true);
+        let rates = if row.change == Difference::New { after } else { format!("from {before} to {after}") };
+        let text = format!("{client}: {request}: {change}, {rates}");
         lines.push(github::command("warning", &title, &text));
     }
     let left = costlier.len().saturating_sub(MAX_ANNOTATIONS);
@@ -182,7 +214,7 @@ pub(crate) fn annotations(report: &DiffReport, unit: &Unit) -> String {
 }
 
 fn title(report: &DiffReport) -> String {
-    let costlier = report.changes.iter().filter(|row| !is_cheaper(row)).count() as u64;
+    let costlier = report.changes.iter().filter(|row| !row.is_cheaper()).count() as u64;
     let cheaper = report.changes.len() as u64 - costlier;
     let changes = match (costlier, cheaper) {
         (0, 0) => "No change".to_owned(),
@@ -197,15 +229,19 @@ fn title(report: &DiffReport) -> String {
 }
 
 fn side_text(side: &DiffSide) -> String {
-    let runs: Vec<String> = side
-        .runs
-        .iter()
-        .map(|run| {
-            let minutes = run.minutes.map_or(String::new(), |minutes| format!(" in {} min", number(minutes)));
-            let (requests, clients) = (counted(run.requests, "request"), counted(run.clients, "client"));
-            format!("{}: {requests} of {clients}{minutes}", escaped(&run.path))
-        })
-        .collect();
+    let runs = side.runs.iter().take(MAX_RUNS).map(|run| {
+        let minutes = run.minutes.map_or(String::new(), |minutes| format!(" in {} min", number(minutes)));
+        let (requests, clients) = (counted(run.requests, "request"), counted(run.clients, "client"));
+        format!(
+            "{}: {requests} of {clients}{minutes}",
+            cut_middle(&escaped(&run.path), MAX_PATH, MAX_PATH / 2)
+        )
+    });
+    let mut runs: Vec<String> = runs.collect();
+    let left = side.runs.len().saturating_sub(MAX_RUNS);
+    if left > 0 {
+        runs.push(format!("{left} more"));
+    }
     let versions = side.kube_versions.join(", ");
     format!("{} (Kubernetes {})", runs.join("; "), escaped(&versions))
 }
@@ -213,15 +249,6 @@ fn side_text(side: &DiffSide) -> String {
 fn unchanged(report: &DiffReport) -> String {
     let all = counted(report.unchanged, "request shape");
     format!("{all} did not change by more than chance.")
-}
-
-/// Whether a change costs the control plane less.
-fn is_cheaper(row: &RequestDifference) -> bool {
-    match row.change {
-        Difference::Less | Difference::Gone => true,
-        Difference::ServedFromElsewhere => row.source_after.as_deref() != Some("etcd"),
-        Difference::New | Difference::More => false,
-    }
 }
 
 fn shown_totals(report: &DiffReport) -> impl Iterator<Item = &DiffTotal> {
@@ -242,6 +269,7 @@ fn total_cells(total: &DiffTotal, unit: &Unit) -> [String; 4] {
         other => other,
     };
     let change = match total.after - total.before {
+        0.0 => "none".to_owned(),
         _ if !total.is_decided => "no more than chance".to_owned(),
         change if total.before > 0.0 => format!("{:+.0} %", change * 100.0 / total.before),
         _ => "new".to_owned(),
@@ -250,13 +278,12 @@ fn total_cells(total: &DiffTotal, unit: &Unit) -> [String; 4] {
     [escaped(&name).into_owned(), number(total.before), number(total.after), change]
 }
 
-fn cells(row: &RequestDifference, unit: &Unit, is_decided: bool) -> [String; 5] {
-    let client = cut_middle(&escaped(&short_name(&row.client)), WIDEST_CLIENT, 5).into_owned();
+fn cells(row: &RequestDifference, unit: &Unit, is_decided: bool) -> [String; 4] {
     let change = row.change.as_str().to_owned();
     let request = escaped(&row.shape).into_owned();
     if row.change == Difference::ServedFromElsewhere {
         let source = |source: &Option<String>| escaped(source.as_deref().unwrap_or("-")).into_owned();
-        return [client, change, source(&row.source_before), source(&row.source_after), request];
+        return [change, source(&row.source_before), source(&row.source_after), request];
     }
     let side = |of: fn(&PhaseDifference) -> f64| {
         let phases = [
@@ -281,12 +308,13 @@ fn cells(row: &RequestDifference, unit: &Unit, is_decided: bool) -> [String; 5] 
         Some("etcd") => " from etcd",
         _ => "",
     };
-    [client, change, side(|phase| phase.before), side(|phase| phase.after) + etcd, request]
+    [change, side(|phase| phase.before), side(|phase| phase.after) + etcd, request]
 }
 
-fn finding_text(finding: &DiffFinding) -> String {
-    let DiffFinding { rule, severity, client, message, .. } = finding;
-    format!("{rule} {severity}: {}: {message}", short_name(client))
+fn finding_text(heading: &str, finding: &DiffFinding) -> String {
+    let DiffFinding { side, rule, severity, message, .. } = finding;
+    let side = if heading == UNDECIDED { format!("{side}: ") } else { String::new() };
+    format!("{side}{rule} {severity}: {message}")
 }
 
 /// The short name of a ServiceAccount; other names as they are.

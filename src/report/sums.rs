@@ -223,7 +223,8 @@ mod tests {
                 all.merge(timeline.clone());
                 times.add(&RequestsOverTime::new(timeline));
             }
-            let naive = load.rate(&all).map(|rate| rate_to_v1(rate, all.total(), None));
+            let squares = all.windows().counts.iter().map(|(_, count)| count * count).sum();
+            let naive = load.rate(&all).map(|rate| rate_to_v1(rate, all.total(), squares, None));
             prop_assert_eq!(times.rate(None), naive);
         }
     }

@@ -12,6 +12,7 @@ mod informer;
 mod life;
 mod planned_request;
 mod pods;
+mod tested_operator;
 mod version;
 mod world;
 

@@ -28,13 +28,20 @@ pub enum Start {
     Cold,
 }
 
-/// Adds a normal cluster.
-pub fn add(world: &mut World, start: Start) {
+/// Adds a cluster without add-ons, as tests have.
+pub fn add_control_plane(world: &mut World, start: Start) {
     apiserver::add(world, start);
     controllers::add(world, start);
     scheduler::add(world, start);
     for node in 0..world.cluster.nodes.len() {
         kubelet::add(world, node, start);
+    }
+}
+
+/// Adds a normal cluster.
+pub fn add(world: &mut World, start: Start) {
+    add_control_plane(world, start);
+    for node in 0..world.cluster.nodes.len() {
         daemons::add(world, node, start);
     }
     addons::add(world, start);

@@ -10,6 +10,7 @@ use crate::scenarios::api::{CONFIG_MAPS, DEPLOYMENTS, PODS, SECRETS, SERVICES};
 use crate::scenarios::background::{self, Start, daemon_pod};
 use crate::scenarios::identity::Who;
 use crate::scenarios::planned_request::{PlannedRequest, list, update};
+use crate::scenarios::tested_operator;
 use crate::scenarios::world::{MINUTE, SECOND};
 
 pub fn all() -> Vec<Scenario> {
@@ -20,6 +21,14 @@ pub fn all() -> Vec<Scenario> {
             "apps:scaler",
             &["KT101"],
             list_from_etcd,
+        )
+        .until(30),
+        bad(
+            "tested-operator-defect",
+            "The operator in a test LISTs ConfigMaps in each reconciliation.",
+            "shop-system:order-operator",
+            &["KT101"],
+            tested_operator::with_defect,
         )
         .until(30),
         bad(

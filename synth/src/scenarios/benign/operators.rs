@@ -12,6 +12,7 @@ use crate::scenarios::identity::{Who, kubectl, person};
 use crate::scenarios::informer::Informer;
 use crate::scenarios::life::Life;
 use crate::scenarios::planned_request::{create, get, patch, path, update};
+use crate::scenarios::tested_operator;
 use crate::scenarios::world::{MINUTE, SECOND};
 
 pub fn all() -> Vec<Scenario> {
@@ -23,6 +24,12 @@ pub fn all() -> Vec<Scenario> {
             leader_election,
         ),
         scenario("agents-rollout", "The agents of all nodes are rolled out, four at a time.", agents_rollout),
+        scenario(
+            "tested-operator",
+            "A test creates ten objects of an operator in a small cluster.",
+            tested_operator::good,
+        ),
+        scenario("tested-operator-100", "The same test with 100 objects.", tested_operator::with_100_orders),
         scenario("crd-installation", "40 CustomResourceDefinitions are applied.", crd_installation),
     ]
 }
