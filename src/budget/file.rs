@@ -143,7 +143,7 @@ impl Phase {
 
 /// A budget.
 #[derive(Debug)]
-pub(crate) struct Budget {
+pub struct Budget {
     /// The path of the file.
     pub(crate) file: String,
     pub(crate) unlisted: Unlisted,

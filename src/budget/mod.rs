@@ -18,7 +18,8 @@ mod unfit;
 
 pub use contract::SlopeReport;
 pub(crate) use contract::{SlopeJudgement, SlopePhase, SlopeRow};
-pub(crate) use file::{Budget, BudgetClient, BudgetRequest, FILE_NAME, LONGEST, Phase, Unlisted};
+pub use file::Budget;
+pub(crate) use file::{BudgetClient, BudgetRequest, FILE_NAME, LONGEST, Phase, Unlisted};
 pub(crate) use init::init;
 pub(crate) use judge::judge;
 pub(crate) use measured::{MeasuredRun, UsedRequest, used};

@@ -22,7 +22,7 @@ impl Budget {
     ///
     /// # Errors
     /// All errors of the file, in their order.
-    pub(crate) fn read(file: &str, text: &str) -> Result<Self, FileErrors> {
+    pub fn read(file: &str, text: &str) -> Result<Self, FileErrors> {
         let mut errors = FileErrors::default();
         let node = yaml::read(file, text, LONGEST, &mut errors);
         let mut reader = BudgetReader { reader: Reader { file, errors: &mut errors } };
