@@ -65,7 +65,7 @@ pub(crate) struct SlopePhase {
     pub(crate) is_decided: bool,
 }
 
-/// An entry with `perObject`, and what the runs show of it.
+/// An entry with `perObject`, and its slope in the runs.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SlopeJudgement {

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use super::file::{Phase, Unlisted};
+use super::file::Unlisted;
 use super::measured::{MeasuredRun, PhaseCounts, sources};
 use super::number::{Slack, allowed, plain, round_up};
+use super::phase::Phase;
 use super::quote::quoted;
 
 /// The first lines of a new budget.

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::file::{Budget, BudgetClient, BudgetRequest, Phase, Unlisted};
+use super::file::{Budget, BudgetClient, BudgetRequest, Unlisted};
 use super::init::{MeasuredShape, entry_line};
 use super::measured::{PhaseCounts, sources};
 use super::number::{allowed, plain, round_up};
+use super::phase::Phase;
 use super::quote::quoted;
 use crate::diff::NameFolding;
 use crate::k8s::text::count;
@@ -149,6 +150,7 @@ impl BudgetJudging<'_> {
             severity: Severity::Error,
             client: client.largest(Some(shape_name)),
             shape: Some(shape_name.clone()),
+            aspect: "limits",
             does,
             change: format!("{change} {written} with {with}, or send fewer requests"),
             fix: format!(
@@ -184,6 +186,7 @@ impl BudgetJudging<'_> {
             severity,
             client: client.largest(Some(shape_name)),
             shape: Some(shape_name.clone()),
+            aspect: "servedFrom",
             does: format!(
                 "sends {} {noun} served from {} (the budget allows {}): {shape_name}",
                 count(requests),
@@ -210,6 +213,7 @@ impl BudgetJudging<'_> {
             severity: Severity::Info,
             client: client.largest(None),
             shape: Some(request.request.clone()),
+            aspect: "entry",
             does: format!(
                 "sends no request of an entry in the budget{}: {}",
                 self.filtered(),
@@ -230,6 +234,7 @@ impl BudgetJudging<'_> {
             severity: Severity::Warning,
             client: None,
             shape: None,
+            aspect: "entry",
             does: format!(
                 "the log has no request of {}, which the budget lists{}",
                 entry.client,
@@ -267,6 +272,7 @@ impl BudgetJudging<'_> {
             severity,
             client: client.largest(Some(name)),
             shape: Some(name.to_owned()),
+            aspect: "entry",
             does: format!(
                 "sends {} {} that the budget does not list: {name}",
                 count(requests),
@@ -274,7 +280,7 @@ impl BudgetJudging<'_> {
             ),
             change: format!("add {write}"),
             fix: format!(
-                "In {}, add an entry if the requests are wanted:\n\n`{write}`",
+                "In {}, add the entry below if the requests are wanted.\n\n`{write}`",
                 self.place(entry.requests_at.line)
             ),
             budget: self.line(entry.requests_at.line, &entry.client, vec![write]),
@@ -298,6 +304,7 @@ impl BudgetJudging<'_> {
             severity,
             client: Some(largest.clone()),
             shape: None,
+            aspect: "entry",
             does: format!("sends {} {noun}, and the budget does not list the client", count(requests)),
             change: format!("add {write}, or limit the budget with users"),
             fix: format!(

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::file::{Budget, Phase};
+use super::file::Budget;
+use super::phase::Phase;
 use crate::diff::{NameFolding, is_above_limit};
 use crate::profile::{ClientProfile, RunProfile, ShapeProfile};
 

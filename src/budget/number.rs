@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::file::Phase;
+use super::phase::Phase;
 
 /// The relative error of a number that a file states in decimals.
 const ROUNDING: f64 = 1e-9;

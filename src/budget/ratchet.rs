@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::file::{Budget, BudgetRequest, Phase};
+use super::file::{Budget, BudgetRequest};
 use super::measured::{MeasuredRun, PhaseCounts, by_entry};
 use super::number::{allowed, is_above, plain, round_up};
+use super::phase::Phase;
 use crate::files::FilePosition;
 use crate::profile::{ClientProfile, ShapeProfile};
 

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use super::file::{
-    Budget, BudgetClient, BudgetRequest, CLIENT_KEYS, KEYS, LONGEST, MEASURED_KEYS, PerObject, Phase,
-    REQUEST_KEYS, SLOPE_KEYS, Unlisted,
+    Budget, BudgetClient, BudgetRequest, CLIENT_KEYS, KEYS, LONGEST, MEASURED_KEYS, PerObject, REQUEST_KEYS,
+    SLOPE_KEYS, Unlisted,
 };
 use super::number::{Slack, allowed, is_raise, plain};
+use super::phase::Phase;
 use crate::apiserver::ServedFrom;
 use crate::files::yaml::{self, YamlNode, YamlValue};
 use crate::files::{FileErrors, FilePosition, expected};

@@ -17,7 +17,7 @@ pub(crate) struct ObjectRun {
     pub(crate) profile: RunProfile,
 }
 
-type Clients = BTreeMap<String, ClientProfile>;
+type ClientsByName = BTreeMap<String, ClientProfile>;
 
 /// Computes the slopes between runs with two numbers of objects. Judges the entries of a budget with `perObject`.
 ///
@@ -33,7 +33,7 @@ pub(crate) fn slope(runs: &[ObjectRun], budget: Option<&Budget>) -> Result<Slope
         )
     })?;
     let folding = NameFolding::default();
-    let side = |objects: u64| -> Vec<Clients> {
+    let side = |objects: u64| -> Vec<ClientsByName> {
         let own = runs.iter().filter(|run| run.objects == objects);
         own.map(|run| named(&folding.fold_clients(&run.profile), budget, &folding)).collect()
     };
@@ -72,8 +72,8 @@ pub(crate) fn slope(runs: &[ObjectRun], budget: Option<&Budget>) -> Result<Slope
 }
 
 /// The clients under the names of the budget's entries, so that all clients of an entry count together.
-fn named(clients: &Clients, budget: Option<&Budget>, folding: &NameFolding) -> Clients {
-    let mut named = Clients::new();
+fn named(clients: &ClientsByName, budget: Option<&Budget>, folding: &NameFolding) -> ClientsByName {
+    let mut named = ClientsByName::new();
     for (name, client) in clients {
         let entry = budget.and_then(|budget| Some(&budget.clients[budget.entry_of(name, folding)?].client));
         named.entry(entry.unwrap_or(name).clone()).or_default().add_other(client);
@@ -88,7 +88,7 @@ fn minutes(runs: &[ObjectRun], objects: u64) -> Vec<f64> {
 
 /// The runs with fewer objects and those with more.
 struct Sides {
-    clients: [Vec<Clients>; 2],
+    clients: [Vec<ClientsByName>; 2],
     /// The length of each run.
     minutes: [Vec<f64>; 2],
     from: u64,
@@ -113,7 +113,7 @@ impl Sides {
         let dispersion = profiles().map(|shape| shape.dispersion).fold(1.0, f64::max);
         let counts = |side: usize| -> Vec<PhaseCounts> {
             let runs = self.clients[side].iter().zip(&self.minutes[side]);
-            let in_run = |(run, minutes): (&Clients, &f64)| {
+            let in_run = |(run, minutes): (&ClientsByName, &f64)| {
                 let absent = ClientProfile { minutes: *minutes, starts: 1, ..ClientProfile::default() };
                 let client = run.get(client).unwrap_or(&absent);
                 let none = crate::profile::ShapeProfile { dispersion: 1.0, ..Default::default() };
@@ -225,7 +225,7 @@ mod tests {
     fn sides(few: ShapeProfile, many: ShapeProfile) -> SlopeRow {
         let side = |shape: ShapeProfile| {
             let shapes = BTreeMap::from([("list pods".to_owned(), shape)]);
-            vec![Clients::from([(
+            vec![ClientsByName::from([(
                 "a".to_owned(),
                 ClientProfile { minutes: 10.0, starts: 1, shapes, ..ClientProfile::default() },
             )])]

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::budget_args::{BUDGET_HELP, BudgetCommand};
+use super::color::Color;
 use super::format::Format;
 pub(super) use super::judge_args::{FilterArgs, JudgeArgs, ReadArgs, ReadingArgs, RuleArgs, ServerArgs};
 use super::number::number;
@@ -388,23 +389,6 @@ pub(super) struct SchemaArgs {
     /// Print the schema of the policy file (kubetoll.yaml) instead.
     #[arg(long)]
     pub(crate) policy: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Color {
-    Auto,
-    Always,
-    Never,
-}
-
-impl Color {
-    pub(super) fn choice(self) -> anstream::ColorChoice {
-        match self {
-            Self::Auto => anstream::ColorChoice::Auto,
-            Self::Always => anstream::ColorChoice::Always,
-            Self::Never => anstream::ColorChoice::Never,
-        }
-    }
 }
 
 /// A condition of `--fail-on`.

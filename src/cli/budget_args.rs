@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::args::{Color, ReadingArgs, RuleArgs, ServerArgs};
+use super::color::Color;
+use super::judge_args::{ReadingArgs, RuleArgs, ServerArgs};
 use super::number::number;
 use super::output_path;
 use crate::budget::{FILE_NAME, Slack, Unlisted};

@@ -5,6 +5,7 @@ mod budget;
 mod budget_args;
 mod by;
 mod classify;
+mod color;
 mod diff;
 mod etcd_log;
 mod extract;

@@ -19,6 +19,8 @@ pub(crate) struct AddedFinding {
     /// The client's name in a profile; `None` if the log does not have the client.
     pub(crate) client: Option<String>,
     pub(crate) shape: Option<String>,
+    /// Distinguishes findings of one rule on one entry.
+    pub(crate) aspect: &'static str,
     /// What the client does, after its name. Without a client, a whole clause.
     pub(crate) does: String,
     /// What to write in the file, or what else to do, as a clause.
@@ -194,12 +196,12 @@ fn public(
         .and_then(|client| shapes(client, shape).max_by_key(|shape| shape.requests))
         .filter(|_| shape.is_some());
     let mut evidence = client.into_iter().flat_map(|client| shapes(client, shape));
-    let evidence = evidence.find_map(|shape| shape.example.clone()).filter(|_| shape.is_some());
+    let evidence = evidence.find_map(|shape| shape.example.clone());
     let resource = largest.and_then(|shape| shape.resource.as_deref()).map(str::to_owned);
     let name = client.map(short_name);
     let subject = name.as_ref().map_or(String::new(), |name| format!("{name} "));
     let v1::BudgetLine { file, line, client: entry, .. } = &finding.budget;
-    let key = [rule.id.as_str(), entry, shape.unwrap_or_default()];
+    let key = [rule.id.as_str(), entry, shape.unwrap_or_default(), finding.aspect];
     let identity = client.map(|client| client.identity.clone());
     // A client without an entry is not one finding with the other ones.
     let own = if shape.is_none() { identity.clone() } else { None };

@@ -55,7 +55,7 @@ pub struct RuleGroupBy {
     /// In addition to each client, the clients of a program form a group.
     pub(crate) program: bool,
     /// The rule judges a run by a budget file (`--budget`). No rows match it.
-    pub(crate) budget: bool,
+    pub budget: bool,
 }
 
 impl RuleGroupBy {
