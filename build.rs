@@ -1,5 +1,5 @@
-//! Embeds the files of `rules/` and of `rules/products/`, so that a new one is one file and no line of Rust. Writes the
-//! names of the rules for the tests that are one case a rule.
+//! Embeds the files of `rules/` and of `rules/products/`. So a new rule or product needs no Rust. Also writes the names of
+//! the rules, because each rule has a test of its own.
 
 use std::fmt::Write as _;
 use std::path::Path;

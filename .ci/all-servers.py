@@ -1,6 +1,6 @@
-"""Holds `kubetoll classify --stdin` to a table of what every recorded server did (summary.tsv).
+"""Compares `kubetoll classify --stdin` with the responses of all recorded servers (summary.tsv).
 
-The table names queries by their kinds; the probe rows beside it hold a URI for most. A cell is `E`, `C` or `C+`
+The table names the kinds of queries. For most kinds, the probe rows beside it have a URI. A cell is `E`, `C` or `C+`
 (etcd, watch cache, watch cache after a revision check), with `/lim` or `/NOLIM`, or a status with what was touched
 in brackets.
 """

@@ -1,7 +1,7 @@
 //! How often workers meet at a lock: `cargo bench --bench locks`.
 //!
-//! A row or a history that another worker holds is not waited for: the worker counts into its own part. At the other
-//! locks it waits. The table shows how often a worker found each lock held, by the number of threads.
+//! If another worker holds a row or a history, a worker counts into its own part and does not wait. It waits for the
+//! other locks. The table shows how often a worker found each lock held, by the number of threads.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

@@ -18,6 +18,7 @@ mod reading {
     mod fuzz_smoke;
     mod inputs;
     mod joined;
+    mod json_records;
     mod over_time;
     mod patterns;
     mod properties;

@@ -6,10 +6,6 @@
 use std::env;
 use std::sync::LazyLock;
 
-#[allow(dead_code, reason = "the tests use the rest")]
-#[path = "../../tests/support/library/mod.rs"]
-mod library;
-
 static NAME: LazyLock<String> = LazyLock::new(|| env::var("FUZZ_TARGET").expect("FUZZ_TARGET names a target"));
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| library::targets::run(&NAME, bytes));

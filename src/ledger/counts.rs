@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::merge::merge_fields;
 use super::{Exemplars, Merge};
-use crate::requests::Measured;
+use crate::requests::{EventFact, EventFacts, Measured};
 
 /// The number of responses for each HTTP status.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -52,6 +52,25 @@ impl Merge for Statuses {
         }
     }
 }
+
+/// For each [`EventFact`]: the number of ended requests whose event has it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct EventFactCounts([u64; EventFact::COUNT]);
+
+impl EventFactCounts {
+    pub(crate) fn record(&mut self, facts: EventFacts) {
+        for (count, has_fact) in self.0.iter_mut().zip(facts.0) {
+            *count += u64::from(has_fact);
+        }
+    }
+
+    #[must_use]
+    pub(crate) fn count(&self, fact: EventFact) -> u64 {
+        self.0[fact as usize]
+    }
+}
+
+merge_fields!(EventFactCounts: 0);
 
 /// Requests for an API version that a later Kubernetes release removes. The server marks such requests with an
 /// annotation.

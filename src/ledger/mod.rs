@@ -43,7 +43,7 @@ pub(crate) use bounded_map::{BoundedMap, SlotIndex};
 pub use client::{Client, ClientKey, ClientProduct, MAX_PRODUCTS, MAX_SHAPES};
 pub use clients::{Clients, MAX_CLIENTS};
 pub(crate) use counter::Counter;
-pub(crate) use counts::{Deprecated, Items, Observed, Statuses};
+pub(crate) use counts::{Deprecated, EventFactCounts, Items, Observed, Statuses};
 pub use deduplicator::{Dedup, Deduplicator};
 pub(crate) use distinct::DistinctSet;
 pub use distinct::MAX_DISTINCT;

@@ -8,7 +8,9 @@ use super::exemplar::Exemplars;
 use super::merge::merge_fields;
 use super::open_long_running::OpenLongRunning;
 use super::timeline::Windows;
-use super::{Deprecated, Flows, Histogram, Items, Merge, Observed, Statuses, Targets, Timeline};
+use super::{
+    Deprecated, EventFactCounts, Flows, Histogram, Items, Merge, Observed, Statuses, Targets, Timeline,
+};
 use crate::apiserver::releases::BuiltInApi;
 use crate::k8s::Stage;
 use crate::requests::request_spec::MAX_UNKNOWN_KEYS;
@@ -64,8 +66,7 @@ pub(crate) struct Rare {
     pub(crate) items: Items,
     /// Requests for deprecated APIs.
     pub(crate) deprecated: Option<Box<Deprecated>>,
-    /// Requests with status 403 that authorization had allowed. Admission rejected them.
-    pub(crate) refused_by_admission: u64,
+    pub(crate) facts: EventFactCounts,
     /// Requests for built-in APIs that a release removed, by index into `releases::BUILT_IN`: long-running requests
     /// that began, and all requests that ended.
     pub(crate) removed_apis: BTreeMap<u8, [u64; 2]>,
@@ -201,8 +202,8 @@ impl Row {
         if request.deprecated.is_some() {
             self.rare_mut().deprecated.get_or_insert_default().requests += 1;
         }
-        if request.refused_by_admission {
-            self.rare_mut().refused_by_admission += 1;
+        if request.facts.any() {
+            self.rare_mut().facts.record(request.facts);
         }
         self.count_removed_api(request, 1);
         self.targets.record(request.target_hash(), 1)
@@ -317,7 +318,7 @@ impl Rare {
 
 impl Merge for Rare {
     fn merge(&mut self, other: Self) {
-        merge_fields!(self, other: observed, flows, items, deprecated, refused_by_admission, removed_apis);
+        merge_fields!(self, other: observed, flows, items, deprecated, facts, removed_apis);
         other.unknown_keys.iter().for_each(|key| self.keep_key(key));
     }
 }

@@ -11,8 +11,8 @@ use super::{Merge, Row};
 const PARTS: usize = 16;
 /// A worker tries to merge a part into its row when the part has this many events.
 const ENOUGH: usize = 16;
-/// A worker waits for the row when the part has this many events. A row is exact if at most 8,192 ends of long-running
-/// requests come before their starts, and all starts may be in another part.
+/// A worker waits for the row when the part has this many events. A row tracks at most 8,192 long-running requests with an
+/// end and no start. The limit is lower, because a part may have all ends, and another part all starts.
 const MOST: usize = 1 << 12;
 
 /// A handle to a row. Workers cache handles. A cached handle yields `None` after its row was merged into another row.

@@ -6,7 +6,7 @@
 use compact_str::CompactString;
 
 use super::chain::TargetRead;
-use super::pattern::{Informers, ShapePatterns};
+use super::pattern::{MostInAnHour, ShapePatterns};
 use super::time::{SECOND, START, most_in_an_hour};
 use super::watching::{SOON, Watch};
 use crate::ledger::Merge;
@@ -157,8 +157,9 @@ pub(super) fn add(
         }
     }
     if let Some(last) = lost.last().filter(|_| instance.is_one_process()) {
-        let most = most_in_an_hour(lost.iter().map(|read| read.at));
-        rows.pattern(last.shape).informers.merge(Informers { most_in_an_hour: most, ..Informers::default() });
+        let relists = most_in_an_hour(lost.iter().map(|read| read.at));
+        let most = &mut rows.pattern(last.shape).most_in_an_hour;
+        most.merge(MostInAnHour { relists, ..MostInAnHour::default() });
     }
     for second in seconds_of_starts(reads, roles) {
         rows.pattern(second.shape).informers.starts_twice += 1;

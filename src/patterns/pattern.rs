@@ -14,10 +14,10 @@ use crate::requests::Instance;
 
 /// Implements [`Merge`] for a type with counts: adds some fields, and takes the maximum of the others.
 macro_rules! merge_counts {
-    ($type:ty: add $($($sum:ident).+),+; max $($maximum:ident),*) => {
+    ($type:ty: add $($($sum:ident).+),*; max $($maximum:ident),*) => {
         impl $crate::ledger::Merge for $type {
             fn merge(&mut self, other: Self) {
-                $(self.$($sum).+ += other.$($sum).+;)+
+                $(self.$($sum).+ += other.$($sum).+;)*
                 $(self.$maximum = self.$maximum.max(other.$maximum);)*
             }
         }
@@ -35,6 +35,7 @@ pub(crate) struct Pattern {
     pub chains: Chains,
     pub(crate) watching: Watching,
     pub(crate) restarts: Restarts,
+    pub(crate) most_in_an_hour: MostInAnHour,
 }
 
 impl Pattern {
@@ -47,6 +48,7 @@ impl Pattern {
         self.chains.merge(other.chains);
         self.watching.merge(other.watching);
         self.restarts.merge(other.restarts);
+        self.most_in_an_hour.merge(other.most_in_an_hour);
     }
 }
 
@@ -91,10 +93,6 @@ pub struct Informers {
     pub(crate) further_pages: u64,
     /// Starts at which an instance sent the same LIST twice within a minute, both times without pagination.
     pub starts_twice: u64,
-    /// The largest number of relists of one informer within an hour. Only relists after an expired revision or a
-    /// refused watch count. The instance must be a pod or a node, because one address may have several processes.
-    #[serde(skip)]
-    pub(crate) most_in_an_hour: u64,
 }
 
 /// Why informers repeated their LIST.
@@ -117,7 +115,7 @@ impl Informers {
 merge_counts! {
     Informers:
     add starts, relists.expired, relists.refused, relists.ended, further_pages, starts_twice;
-    max most_relists, most_in_an_hour
+    max most_relists
 }
 
 /// Reports show the names of at most this many instances.
@@ -307,9 +305,6 @@ pub struct Watching {
     pub(crate) short: u64,
     /// The largest number of these short watches from one instance for one collection.
     pub(crate) most_short: u64,
-    /// The largest number of these short watches from one instance for one collection within an hour.
-    #[serde(skip)]
-    pub(crate) most_short_in_an_hour: u64,
     /// Watches that ran at the same time as another watch of the same collection from the same pod or node.
     pub doubled: u64,
     /// The largest number of watches of one collection that one pod or node had open at the same time.
@@ -326,7 +321,23 @@ pub struct Watching {
 merge_counts! {
     Watching:
     add count, ended, short, doubled, doubled_instances, fallbacks, concurrent;
-    max most_short, most_short_in_an_hour, most_at_once
+    max most_short, most_at_once
+}
+
+/// The largest numbers within an hour, each from one instance for one collection. Rules read them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct MostInAnHour {
+    /// Relists after an expired revision or a refused watch. The instance must be a pod or a node, because one address
+    /// may have several processes.
+    pub(crate) relists: u64,
+    /// The watches that [`Watching::short`] counts.
+    pub(crate) short_watches: u64,
+}
+
+merge_counts! {
+    MostInAnHour:
+    add;
+    max relists, short_watches
 }
 
 /// Restarts and open watches of processes.

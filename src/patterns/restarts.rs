@@ -241,7 +241,7 @@ pub(super) fn add_replaced_pods<'i>(
     ran: impl Iterator<Item = (&'i Instance<CompactString>, PodRun)>,
     rows: &mut ShapePatterns,
 ) {
-    let mut sets: HashMap<&str, Vec<PodRun>, FxBuildHasher> = HashMap::default();
+    let mut sets: HashMap<&str, Vec<PodRun>> = HashMap::default();
     for (instance, ran) in ran.filter(|(instance, _)| instance.by == InstanceKind::Pod) {
         if let Some(set) = pod_name::replica_set(&instance.name) {
             sets.entry(set).or_default().push(ran);

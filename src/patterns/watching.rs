@@ -2,7 +2,7 @@
 
 use compact_str::CompactString;
 
-use super::pattern::{ShapePatterns, Watching};
+use super::pattern::{MostInAnHour, ShapePatterns, Watching};
 use super::time::{SECOND, START, most_in_an_hour};
 use crate::ledger::Merge;
 use crate::ledger::instance_histories::{HistoryEntry, RequestKind, ResponseClass};
@@ -87,11 +87,10 @@ pub(super) fn add(
     }
     let short: Vec<&Watch> = watches.iter().filter(|watch| watch.is_short()).collect();
     if let Some(last) = short.last() {
-        rows.pattern(last.shape).watching.merge(Watching {
-            most_short: short.len() as u64,
-            most_short_in_an_hour: most_in_an_hour(short.iter().map(|watch| watch.at)),
-            ..Watching::default()
-        });
+        let pattern = rows.pattern(last.shape);
+        pattern.watching.merge(Watching { most_short: short.len() as u64, ..Watching::default() });
+        let short_watches = most_in_an_hour(short.iter().map(|watch| watch.at));
+        pattern.most_in_an_hour.merge(MostInAnHour { short_watches, ..MostInAnHour::default() });
     }
     let (doubled, most) = beside(watches, log_end);
     // A watch at the end of the log is too short to overlap others.

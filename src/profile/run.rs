@@ -32,7 +32,7 @@ pub struct RunProfile {
     pub(crate) verbs: BTreeMap<String, u64>,
     /// Whether the report shows which LISTs belong to informers. `kubetoll scan --no-patterns` does not look for them.
     pub(crate) has_patterns: bool,
-    /// Each LIST and WATCH that kubetoll did not follow, so it may not recognize informers among them.
+    /// The number of LIST and WATCH requests that kubetoll did not follow. It may miss informers among them.
     pub(crate) not_followed: u64,
     /// Whether the log shows the start of watches. Without ResponseStarted events, it shows only watches that ended.
     pub(crate) shows_open_watches: bool,

@@ -1,4 +1,4 @@
-//! The saved of the JSON report (`report::v1`) that a profile needs.
+//! The fields of a saved JSON report (`report::v1`) that a profile needs.
 
 use std::collections::BTreeMap;
 

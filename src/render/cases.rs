@@ -305,7 +305,7 @@ fn client_names(clients: &[&Client]) -> Vec<(String, usize)> {
     let (control_plane, others): (Vec<&Client>, Vec<&Client>) =
         clients.iter().partition(|client| is_control_plane(client));
     if !control_plane.is_empty() {
-        let load = control_plane.iter().map(|client| client.load.amount).sum();
+        let load = control_plane.iter().map(|client| client.load.amount).fold(0, u64::saturating_add);
         names.push((load, control_plane.len(), CONTROL_PLANE.to_owned()));
     }
     names.extend(others.iter().map(|client| (client.load.amount, 1, client_name(client))));

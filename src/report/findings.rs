@@ -283,21 +283,20 @@ fn verify(
     evidence: Option<&v1::Evidence>,
 ) -> String {
     let mut commands: Vec<String> = finding.permission.iter().map(|missing| missing.check.clone()).collect();
-    if let (Some(evidence), Some(verdict)) = (evidence, &finding.verdict) {
+    if let (Some(evidence), Some(verb), Some(verdict)) = (evidence, finding.verb, &finding.verdict) {
         let uri = without_token(&evidence.uri);
         // The commands repeat only GETs, because a LIST is a load on the server. They do not repeat a refused
         // request. The person who runs the command may have other rights, and get another response.
-        let is_safe =
-            verdict.verb == "get" && evidence.status.is_none_or(|status| !matches!(status, 401 | 403));
+        let is_safe = verb == "get" && evidence.status.is_none_or(|status| !matches!(status, 401 | 403));
         if is_safe && uri.starts_with('/') {
             commands.push(format!("kubectl get --raw {}", quoted(&uri)));
         }
-        if matches!(verdict.verb, "get" | "list" | "watch") && uri.starts_with('/') {
+        if matches!(verb, "get" | "list" | "watch") && uri.starts_with('/') {
             let request = quoted(&format!("GET {uri}"));
             commands.push(format!("kubetoll classify {request} --kube-version {}", verdict.kube_version));
         }
     }
-    if let (Some(summary), Some(verdict)) = (summary, &finding.verdict) {
+    if let (Some(summary), Some(verb)) = (summary, finding.verb) {
         let file = evidence.map_or("LOG".to_owned(), |evidence| operand(&evidence.file));
         let filter = match summary.kind() {
             _ if let Some(OnProgram { name, .. }) = &finding.program => program_flags(name),
@@ -307,7 +306,7 @@ fn verify(
         let resource = finding.resource.as_deref().filter(|resource| !resource.starts_with('('));
         let resource =
             resource.map_or(String::new(), |resource| format!(" {}", option("resource", resource)));
-        commands.push(format!("kubetoll scan {file} {filter} --verb {}{resource}", verdict.verb));
+        commands.push(format!("kubetoll scan {file} {filter} --verb {verb}{resource}"));
     }
     commands.join("\n")
 }

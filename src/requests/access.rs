@@ -1,6 +1,7 @@
 //! A line of the apiserver's access log as a request.
 
 use super::client_identity::ClientIdentity;
+use super::event_fact::EventFacts;
 use super::request::{CacheKeys, Request};
 use super::request_spec::RequestSpec;
 use super::status_class::StatusClass;
@@ -50,7 +51,7 @@ pub(super) fn request<'e>(
         measured: None,
         marks: line.marks,
         deprecated: None,
-        refused_by_admission: false,
+        facts: EventFacts::default(),
         place,
         audit_id: &line.audit_id,
         uri: &line.uri,

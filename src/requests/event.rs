@@ -1,6 +1,7 @@
 //! Builds a [`Request`] from an audit event.
 
 use super::client_identity::ClientIdentity;
+use super::event_fact::EventFacts;
 use super::request::{CacheKeys, Deprecation, Measured, Request};
 use super::request_spec::RequestSpec;
 use super::status_class::StatusClass;
@@ -82,7 +83,7 @@ pub(super) fn request<'e>(
             .map_or_else(Marks::default, |annotations| marks(annotations, spec.long_running))
             .with(Mark::AuthenticationMetadata, event.authentication_metadata.is_some()),
         deprecated: annotations.and_then(deprecated),
-        refused_by_admission: annotations.is_some_and(|annotations| &*annotations.decision == "allow"),
+        facts: if has_ended(stage) { EventFacts::from_event(event) } else { EventFacts::default() },
         place,
         audit_id: &event.audit_id,
         uri: &event.request_uri,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use compact_str::CompactString;
 
 use super::client_identity::ClientIdentity;
+use super::event_fact::EventFacts;
 use super::request_spec::RequestSpec;
 use super::stable::stable_hash;
 use super::status_class::StatusClass;
@@ -76,8 +77,8 @@ pub struct Request<'e> {
     pub(crate) marks: Marks,
     /// Set if the server marks the API version as deprecated.
     pub(crate) deprecated: Option<Deprecation>,
-    /// True if the status is 403 although authorization allowed the request. Then admission refused it.
-    pub(crate) refused_by_admission: bool,
+    /// Facts of an event that ends a request.
+    pub(crate) facts: EventFacts,
     /// Position of the record in its source file.
     pub(crate) place: SourcePosition,
     pub(crate) audit_id: &'e str,
@@ -166,7 +167,7 @@ impl<'e> Request<'e> {
             measured: None,
             marks: Marks::default(),
             deprecated: None,
-            refused_by_admission: false,
+            facts: EventFacts::default(),
             place,
             apf: None,
             ..*self

@@ -54,6 +54,8 @@ pub struct Finding {
     /// What the fix makes worse. Same format as `fix`.
     pub(crate) tradeoff: Option<String>,
     pub stats: Vec<(&'static str, VariableValue<'static>)>,
+    /// The verb of the shape with the most requests.
+    pub(crate) verb: Option<&'static str>,
     /// The verdict on the shape with the most requests.
     pub(crate) verdict: Option<FindingVerdict>,
     pub(crate) load: RequestLoad,
@@ -109,8 +111,6 @@ impl OnProgram {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Path")]
 pub(crate) struct FindingVerdict {
-    #[serde(skip)]
-    pub(crate) verb: &'static str,
     /// As in `shapes[]`.
     pub(crate) served_from: &'static str,
     /// As in `shapes[]`.

@@ -87,8 +87,8 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &RowGroup<'_>) ->
     let client = leading.client;
     let resource = leading.key.resource.as_deref().map(str::to_owned);
     let resource = resource.filter(|_| group.rows.iter().all(|row| row.key.resource == leading.key.resource));
-    let product = group.rows.iter().all(|row| row.product == leading.product);
-    let product = product.then(|| leading.product.to_owned());
+    let has_one_product = group.rows.iter().all(|row| row.product == leading.product);
+    let product = has_one_product.then(|| leading.product.to_owned());
     let shape = leading.key.name();
     let program = OnProgram::from_group(group);
     let name = program.as_ref().map_or_else(|| client.short_name(), |program| program.sentence.clone());
@@ -144,11 +144,8 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &RowGroup<'_>) ->
     let user_agents = user_agents(group);
     let mut failures = Vec::new();
     let mut or = |filled, instead: &str| or_instead(filled, instead, &mut failures);
-    let mut message = one_line(&or(fill_by(&rule.message, str::to_owned), &rule.summary));
-    let minutes = peak_mean_minutes(group);
-    if minutes > 0 && rule.message.source().contains("stats.peakPerMinute") {
-        message = format!("{message}; the peak is a mean over {minutes} minutes");
-    }
+    let message =
+        one_line(&or(fill_by(&rule.message, str::to_owned), &rule.summary)) + &peak_note(rule, group);
     let known_product = client.known_product(leading.product);
     let mut fix = or(fix(rule, leading, &fill), "");
     if let Some(own) = known_product.and_then(|(product, _)| product.fix(&rule.name)) {
@@ -171,6 +168,7 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &RowGroup<'_>) ->
         look_for,
         tradeoff,
         stats: Arc::unwrap_or_clone(stats),
+        verb: Some(leading.key.verb.map_or("other", crate::k8s::Verb::as_str)),
         verdict: Some(verdict(leading, group)),
         load: group.load(),
         cost: group.known_cost(),
@@ -184,6 +182,16 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &RowGroup<'_>) ->
         pattern: Some(group.pattern()).filter(|pattern| pattern.instances > 0).cloned().map(Box::new),
     };
     (finding, failures)
+}
+
+/// Returns the words that a message needs if its peak is a mean over several minutes.
+fn peak_note(rule: &Rule, group: &RowGroup<'_>) -> String {
+    match peak_mean_minutes(group) {
+        minutes @ 1.. if rule.message.source().contains("stats.peakPerMinute") => {
+            format!("; the peak is a mean over {minutes} minutes")
+        }
+        _ => String::new(),
+    }
 }
 
 /// Returns a key that distinguishes findings of the same rule and client.
@@ -286,7 +294,6 @@ fn render_fix(
 fn verdict(leading: &RowFacts<'_>, group: &RowGroup<'_>) -> FindingVerdict {
     let key = leading.key;
     FindingVerdict {
-        verb: key.verb.map_or("other", crate::k8s::Verb::as_str),
         served_from: key.served_from.as_str(),
         likely: key.likely.map(crate::apiserver::ServedFrom::as_str),
         limit: key.limit.as_str(),

@@ -78,7 +78,7 @@ pub(super) const COUNTS: &[Variable<GroupGetter>] = variables! { |group|
     mostRelists: Int = group.pattern().informers.most_relists;
     /// The most relists of one informer within 60 minutes after its WATCH had expired or been refused. Instances that
     /// are addresses do not count, since many informers may share an address.
-    mostRelistsInAnHour: Int = group.pattern().informers.most_in_an_hour;
+    mostRelistsInAnHour: Int = group.pattern().most_in_an_hour.relists;
     /// Starts with exactly two LISTs of the same collection within ten seconds by one instance, and a WATCH after them.
     /// A LIST counts only if it was served in one page.
     startsTwice: Int = group.pattern().informers.starts_twice;
@@ -127,7 +127,7 @@ pub(super) const COUNTS: &[Variable<GroupGetter>] = variables! { |group|
     /// The most WATCHes in `shortWatches` of one collection by one instance.
     mostShortWatches: Int = group.pattern().watching.most_short;
     /// The most WATCHes in `shortWatches` of one collection by one instance within 60 minutes.
-    mostShortInAnHour: Int = group.pattern().watching.most_short_in_an_hour;
+    mostShortInAnHour: Int = group.pattern().most_in_an_hour.short_watches;
     /// WATCHes that ran for 30 s or more in parallel with another WATCH of the same pod or node. Both have the same
     /// collection and selectors.
     doubledWatches: Int = group.pattern().watching.doubled;

@@ -11,6 +11,7 @@ use crate::apiserver::{ParsedTarget, Target, resources};
 use crate::judged::ClientSummary;
 use crate::k8s::request_info::Method;
 use crate::k8s::{RequestInfo, Scope, Verb};
+use crate::requests::EventFact;
 use crate::shell::{option, quoted};
 
 /// The maximum number of namespaces that a text names.
@@ -108,7 +109,7 @@ impl Permission {
         if leading.key.reason != "answered-forbidden" || leading.client.kind() == "anonymous" {
             return None;
         }
-        if group.sum(|row| row.rare().refused_by_admission) * 2 > group.requests() {
+        if group.sum(|row| row.rare().facts.count(EventFact::RefusedByAdmission)) * 2 > group.requests() {
             return None;
         }
         let request = leading.shape_summary.request_shape.as_deref()?;

@@ -9,7 +9,7 @@ use super::over_time::{COUNTS, TIMES};
 use super::value::{Variable, variables};
 use crate::k8s::Scope;
 use crate::ledger::Deprecated;
-use crate::requests::stable_hash;
+use crate::requests::{EventFact, stable_hash};
 
 /// One minute in microseconds.
 const MINUTE: i64 = 60_000_000;
@@ -94,7 +94,7 @@ const OF_ROWS: &[Variable<GroupGetter>] = variables! { |group|
     forbidden: Int = group.responses(|status| status == 403);
     /// Responses with status 403 to requests that authorization allowed. Admission refused them: a quota, Pod Security,
     /// a webhook, a namespace that is being terminated.
-    refusedByAdmission: Int = group.sum(|row| row.rare().refused_by_admission);
+    refusedByAdmission: Int = group.sum(|row| row.rare().facts.count(EventFact::RefusedByAdmission));
     /// Responses with status 404.
     notFound: Int = group.responses(|status| status == 404);
     /// Responses with status 409.

@@ -172,7 +172,7 @@ pub struct Variable<Get> {
     pub get: Get,
 }
 
-/// Makes a list of variables. A row has the description of a variable, its name, its type, and its value for the
+/// Makes a list of variables. Each entry has the description of a variable, its name, its type, and its value for the
 /// facts in `|…|`.
 macro_rules! variables {
     (|$facts:ident| $($(#[doc = $doc:literal])+ $name:ident: $kind:ident = $value:expr;)+) => {

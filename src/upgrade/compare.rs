@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::change::{ChangeKind, judge_elsewhere, reads_etcd};
 use super::contract::{ClientChanges, GateChange, ServerState, ShapeChange, UpgradeHop, UpgradeTotals};
 use crate::apiserver::features::GateState;
-use crate::apiserver::releases::{BUILT_IN, BuiltInApi};
+use crate::apiserver::releases::BUILT_IN;
 use crate::apiserver::{Gate, LimitVerdict, ServedFrom, Server, Verdict, judge};
 use crate::judged::{ClientName, shape_text};
 use crate::k8s::{Scope, Verb};
@@ -183,8 +183,39 @@ struct ComparedRow<'a> {
 /// What a server does with the requests of a row.
 struct OnServer {
     verdict: Verdict,
-    /// Requests for APIs that the server no longer serves, by index into `releases::BUILT_IN`.
-    removed: BTreeMap<u8, u64>,
+    /// Requests for APIs that the server no longer serves.
+    removed: BTreeMap<RemovedApi, u64>,
+}
+
+/// An API that a release removes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum RemovedApi {
+    /// By index into `releases::BUILT_IN`.
+    BuiltIn(u8),
+    /// An API that the table does not have. The recorded server names the minor version that removes it in the
+    /// annotation `k8s.io/removed-release`.
+    Annotated(u16),
+}
+
+impl RemovedApi {
+    fn explanation(self) -> String {
+        match self {
+            Self::BuiltIn(at) => {
+                let api = &BUILT_IN[usize::from(at)];
+                format!("Kubernetes 1.{} removed {api}.", api.removed_in().unwrap_or_default())
+            }
+            Self::Annotated(minor) => {
+                format!("The recorded server says that Kubernetes 1.{minor} removes this API version.")
+            }
+        }
+    }
+
+    fn name(self, resource: &str) -> String {
+        match self {
+            Self::BuiltIn(at) => BUILT_IN[usize::from(at)].to_string(),
+            Self::Annotated(_) => format!("a deprecated version of {resource}"),
+        }
+    }
 }
 
 impl ComparedRow<'_> {
@@ -218,8 +249,7 @@ impl ComparedRow<'_> {
             for (api, requests) in &after.removed {
                 let newly = requests.saturating_sub(*before.removed.get(api).unwrap_or(&0));
                 if newly > 0 {
-                    let api = &BUILT_IN[usize::from(*api)];
-                    self.note(ChangeKind::ApiRemoved, [&before, &after], Some(api), newly, product, changes);
+                    self.note(ChangeKind::ApiRemoved, [&before, &after], Some(*api), newly, product, changes);
                 }
             }
             let kept = self.requests - after.removed.values().sum::<u64>();
@@ -239,19 +269,34 @@ impl ComparedRow<'_> {
     }
 
     /// Requests for APIs that `other` no longer serves, although the recorded server does.
-    fn removed_apis(&self, recorded: &Server, other: &Server, status: Option<u16>) -> BTreeMap<u8, u64> {
+    fn removed_apis(
+        &self,
+        recorded: &Server,
+        other: &Server,
+        status: Option<u16>,
+    ) -> BTreeMap<RemovedApi, u64> {
         let mut left = self.requests;
         let mut removed = BTreeMap::new();
         if status == Some(404) {
             return removed;
         }
-        for (at, [began, ended]) in &self.row.rare().removed_apis {
+        let rare = self.row.rare();
+        let mut annotated = rare.deprecated.as_ref().map_or(0, |deprecated| deprecated.requests);
+        for (at, [began, ended]) in &rare.removed_apis {
             let served_by = BUILT_IN[usize::from(*at)].served_by();
             let requests = (*began.max(ended)).min(left);
+            annotated = annotated.saturating_sub(requests);
             if requests > 0 && served_by.contains(recorded.version) && !served_by.contains(other.version) {
-                removed.insert(*at, requests);
+                removed.insert(RemovedApi::BuiltIn(*at), requests);
                 left -= requests;
             }
+        }
+        let annotated = annotated.min(left);
+        if let Some((1, minor)) = rare.deprecated.as_ref().and_then(|deprecated| deprecated.removed_in)
+            && annotated > 0
+            && u16::from(minor) <= other.version.minor
+        {
+            removed.insert(RemovedApi::Annotated(minor.into()), annotated);
         }
         removed
     }
@@ -291,14 +336,14 @@ impl ComparedRow<'_> {
         &self,
         kind: ChangeKind,
         [before, after]: [&OnServer; 2],
-        api: Option<&BuiltInApi>,
+        api: Option<RemovedApi>,
         requests: u64,
         product: &str,
         changes: &mut ChangesByShape,
     ) {
         let shape = &self.row_key.shape;
         let explanation = match api {
-            Some(api) => format!("Kubernetes 1.{} removed {api}.", api.removed_in().unwrap_or_default()),
+            Some(api) => api.explanation(),
             None => after.verdict.reason.sentence().to_owned(),
         };
         let key = ChangeKey {
@@ -308,7 +353,7 @@ impl ComparedRow<'_> {
             subresource: shape_text::subresource(&shape.target),
             scope: shape_text::scope(&shape.target),
             parameters: shape_text::parameters(shape),
-            api: api.map(ToString::to_string),
+            api: api.map(|api| api.name(&shape_text::resource(&shape.target))),
             before: before.verdict.likely_served_from(),
             after: if api.is_some() { ServedFrom::Rejected } else { after.verdict.likely_served_from() },
             status: if api.is_some() { Some(404) } else { after.verdict.rejected },

@@ -127,7 +127,8 @@ pub(crate) struct ShapeChange {
     pub(crate) scope: Option<&'static str>,
     /// The list options of the query.
     pub(crate) parameters: String,
-    /// The API that is removed, such as `policy/v1beta1`.
+    /// The API that is removed, such as `policy/v1beta1`. If kubetoll's table does not have it, and the recorded server
+    /// wrote the annotation `k8s.io/removed-release`: `a deprecated version of` the resource.
     pub(crate) api: Option<String>,
     /// The source before the step, with the values of `servedFrom` in the report of a scan.
     pub(crate) before: &'static str,

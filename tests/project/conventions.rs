@@ -181,6 +181,26 @@ fn texts_are_in_plain_words() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
+/// ARCHITECTURE.md lists the functions that carry a line, so that a reader can follow it.
+#[test]
+fn a_line_passes_at_most_18_functions_and_each_exists() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("ARCHITECTURE.md");
+    let text = fs::read_to_string(path).expect("a text");
+    let (_, section) = text.split_once("## The path of a line").expect("the section");
+    let section = section.split("\n## ").next().unwrap_or_default();
+    let function = Regex::new(r"`(\w+)::(\w+)`").expect("valid");
+    let functions: Vec<[&str; 2]> = function.captures_iter(section).map(|found| found.extract().1).collect();
+    assert!((10..=18).contains(&functions.len()), "{} functions", functions.len());
+    let sources = all_sources();
+    for [owner, name] in functions {
+        let is_there = |(path, text): &(PathBuf, String)| {
+            let owns = text.contains(&format!("struct {owner}")) || path.with_extension("").ends_with(owner);
+            owns && [format!("fn {name}("), format!("fn {name}<")].iter().any(|start| text.contains(start))
+        };
+        assert!(sources.iter().any(is_there), "{owner}::{name} does not exist");
+    }
+}
+
 fn module(path: &Path) -> Module {
     let path = path.with_extension("");
     let names = path.iter().map(|name| name.to_str().expect("UTF-8").to_owned());

@@ -122,17 +122,10 @@ impl Modules {
         }
     }
 
-    /// Files of each room that import each other in a circle, each circle sorted.
+    /// Files that import each other in a circle, each circle sorted.
     pub fn circles(&self) -> Vec<Vec<Module>> {
-        let imports: BTreeMap<&Module, BTreeSet<Module>> = self
-            .code
-            .keys()
-            .map(|module| {
-                let mut own = self.imports(module);
-                own.retain(|other| other.first() == module.first());
-                (module, own)
-            })
-            .collect();
+        let imports: BTreeMap<&Module, BTreeSet<Module>> =
+            self.code.keys().map(|module| (module, self.imports(module))).collect();
         let reach = |from: &Module| {
             let mut reached = BTreeSet::new();
             let mut open: Vec<&Module> = vec![from];

@@ -1,6 +1,5 @@
 //! Patterns over time do not depend on the order of lines, their split into files, or the number of workers.
 
-use std::fmt::Write;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,8 +10,8 @@ use kubetoll::report::v1::{Pattern, Shape};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
+use crate::support::event::AuditEvent;
 use crate::support::library::run;
-
 use crate::support::library::same::{difference, json_without};
 
 const BEGIN: i64 = 1_782_892_800_000_000;
@@ -34,17 +33,16 @@ impl Log {
             let since = Duration::from_secs_f64(seconds).as_micros();
             format_micros(BEGIN + i64::try_from(since).expect("an hour"))
         };
-        let mut line = String::new();
-        write!(
-            line,
-            r#"{{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"id-{}","stage":"{stage}","requestURI":"{}","verb":"{verb}","user":{{"username":"{user}","extra":{{"authentication.kubernetes.io/pod-name":["{pod}"]}}}},"sourceIPs":["10.0.0.1"],"userAgent":"agent/v1.0","responseStatus":{{"code":{status}}},"requestReceivedTimestamp":"{}","stageTimestamp":"{}"}}"#,
-            self.requests,
-            uri.replace('&', "\\u0026"),
-            instant(at.0),
-            instant(at.1),
-        )
-        .expect("a string");
-        self.lines.push(line);
+        let event = AuditEvent::new(&format!("id-{}", self.requests), verb, uri)
+            .by(user, "agent/v1.0")
+            .pod(pod)
+            .ip("10.0.0.1")
+            .code(status)
+            .stage(stage)
+            .with("requestReceivedTimestamp", instant(at.0).into())
+            .with("stageTimestamp", instant(at.1).into());
+        // The apiserver escapes `&`.
+        self.lines.push(event.line().trim_end().replace('&', "\\u0026"));
     }
 
     fn list(&mut self, pod: &str, uri: &str, at: f64) {

@@ -19,6 +19,7 @@ use tempfile::TempDir;
 
 use super::{flood, strange};
 use crate::support::cases::cases;
+use crate::support::event::AuditEvent;
 use crate::support::library::{conservation, run};
 
 use super::any_damage::{Damage, Packing, any_damage, gzip, harmless, packing, zstd};
@@ -327,12 +328,16 @@ fn a_flood_of_resources_takes_bounded_memory() {
 
 #[test]
 fn folded_shapes_name_a_namespace_in_any_order() {
-    let event = |verb: &str, uri: &str, at: usize| {
-        let at = format!("2026-01-01T00:{:02}:{:02}.000000Z", at / 60 % 60, at % 60);
-        format!(
-            r#"{{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"{verb}{uri}","stage":"ResponseComplete","requestURI":"{uri}","verb":"{verb}","user":{{"username":"system:serviceaccount:own:a"}},"userAgent":"a","responseStatus":{{"code":200}},"requestReceivedTimestamp":"{at}","stageTimestamp":"{at}"}}"#
-        )
+    let staged = |stage: &str, verb: &str, uri: &str, at: usize| {
+        let at = u64::try_from(at % 3_600).expect("an hour") * 1_000_000;
+        let event = AuditEvent::new(&format!("{verb}{uri}"), verb, uri)
+            .by("system:serviceaccount:own:a", "a")
+            .stage(stage)
+            .since("2026-01-01T00:00:00Z")
+            .at(at, 0);
+        event.line().trim_end().to_owned()
     };
+    let event = |verb: &str, uri: &str, at: usize| staged("ResponseComplete", verb, uri, at);
     // Reads in the kubelet's own namespace are its upkeep; writes there are not.
     let filling: Vec<String> =
         (0..3 * MAX_SHAPES).map(|n| event("list", &format!("/api/v1/r{n}"), n)).collect();
@@ -346,9 +351,8 @@ fn folded_shapes_name_a_namespace_in_any_order() {
         client.namespaces.count()
     };
     let of_arrival = |number: usize, is_first: bool| {
-        let received = event("update", &format!("/apis/g/v1/namespaces/own/things{number}/x"), number)
-            .replace("ResponseComplete", "RequestReceived")
-            .replace(r#""responseStatus":{"code":200},"#, "");
+        let uri = format!("/apis/g/v1/namespaces/own/things{number}/x");
+        let received = staged("RequestReceived", "update", &uri, number);
         let mut log = filling.clone();
         log.insert(if is_first { 0 } else { log.len() }, received);
         let (settings, timeline) = (run::settings(1, &[]), upgrade());

@@ -14,6 +14,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use crate::support::event::AuditEvent;
 use crate::support::library::{run, same};
 
 const AGENTS: [&str; 4] = [
@@ -228,12 +229,13 @@ impl Logged {
                 clock(written)
             )
         });
-        let audit = format!(
-            r#"{{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"{id}","stage":"ResponseComplete","requestURI":"{uri}","verb":"{verb}","user":{{"username":"u"}},"sourceIPs":["10.0.0.7"],"userAgent":"curl/8.5.0","responseStatus":{{"code":200}},"requestReceivedTimestamp":"2026-11-20T20:{}Z","stageTimestamp":"2026-11-20T20:{}Z"}}
-"#,
-            clock(began),
-            clock(first.0),
-        );
+        let at = |micros: u64| format!("2026-11-20T20:{}Z", clock(micros)).into();
+        let audit = AuditEvent::new(&id, verb, uri)
+            .by("u", "curl/8.5.0")
+            .ip("10.0.0.7")
+            .with("requestReceivedTimestamp", at(began))
+            .with("stageTimestamp", at(first.0))
+            .line();
         (access.collect(), self.is_audited.then_some(audit))
     }
 }

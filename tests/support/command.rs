@@ -7,6 +7,8 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
+use super::event::AuditEvent;
+
 /// A temporary directory for a run.
 pub struct Dir(tempfile::TempDir);
 
@@ -82,11 +84,12 @@ impl Dir {
 
 /// An event of this number, a list of pods, as a line without its end.
 pub fn event(number: u32) -> String {
-    format!(
-        r#"{{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"{number:036}","stage":"ResponseComplete","requestURI":"/api/v1/pods","verb":"list","user":{{"username":"system:serviceaccount:monitoring:poller"}},"sourceIPs":["10.0.0.7"],"userAgent":"poller/v1.2.3","responseStatus":{{"metadata":{{}},"code":200}},"requestReceivedTimestamp":"2026-07-23T10:00:00.{:06}Z","stageTimestamp":"2026-07-23T10:00:01.{:06}Z"}}"#,
-        number % 1_000_000,
-        number % 1_000_000
-    )
+    let line = AuditEvent::new(&format!("{number:036}"), "list", "/api/v1/pods")
+        .by("system:serviceaccount:monitoring:poller", "poller/v1.2.3")
+        .ip("10.0.0.7")
+        .at(u64::from(number % 1_000_000), 1_000_000)
+        .line();
+    line.trim_end().to_owned()
 }
 
 /// Events of these numbers, a line each.

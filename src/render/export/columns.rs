@@ -15,7 +15,8 @@ const STATUS: &str = "HTTP status";
 const OBJECTS: &str = "objects";
 const BYTES: &str = "bytes";
 
-/// Makes the columns. A row has the meaning of a column, its name, its type, its unit, and its value for a row.
+/// Makes the columns. Each entry has the description of a column, its name, its type, its unit, and the value that it
+/// has for a row of the report.
 macro_rules! columns {
     ($($(#[doc = $doc:literal])+ $name:ident: $kind:ident $(in $unit:tt)? = $value:expr;)+) => {
         &[$(ExportColumn {

@@ -7,8 +7,16 @@ mod rows;
 #[cfg(feature = "tables")]
 mod table;
 #[cfg(not(feature = "tables"))]
-#[path = "no_table.rs"]
-mod table;
+mod table {
+    use std::io::{self, ErrorKind, Write};
+
+    use super::rows::ShapeRow;
+
+    /// Always an error: without polars, kubetoll cannot write Parquet.
+    pub(super) fn write_parquet(_: &[ShapeRow<'_>], _: &str, _: impl Write) -> io::Result<()> {
+        Err(io::Error::new(ErrorKind::Unsupported, "built without the feature `tables`"))
+    }
+}
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

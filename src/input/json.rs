@@ -4,9 +4,6 @@
 //! The scanner follows only the structure and looks at each byte once. A record ends where damage makes the structure
 //! impossible. The next record begins at the next line, document or element.
 
-#[cfg(test)]
-mod tests;
-
 use super::framing::{LONGEST_REPEATED, RecordKind, RecordSpan, Repeats, common_start};
 
 /// The maximum nesting depth of a document. A record with deeper nesting is not a log, so it ends at this depth.

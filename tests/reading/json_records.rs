@@ -1,14 +1,14 @@
 //! Tests that the size of reads does not change the records, even of damaged text.
 
-use super::*;
+use kubetoll::input::RecordKind;
+use kubetoll::input::json::JsonScanner;
 use proptest::prelude::*;
 
-#[path = "../../../tests/support/library/json_records.rs"]
-mod json_records;
+use crate::support::library::json_records::json_records;
 
 /// The records of a text that is read in steps of `step` bytes.
 fn records(text: &str, step: usize) -> Vec<(String, u64, RecordKind)> {
-    let found = json_records::json_records(text.as_bytes(), step).into_iter();
+    let found = json_records(text.as_bytes(), step).into_iter();
     let text = |range| String::from_utf8_lossy(&text.as_bytes()[range]).trim().to_owned();
     found.map(|(range, line, part)| (text(range), line, part)).collect()
 }
