@@ -313,7 +313,6 @@ fn who(client: &v1::Client) -> v1::Who {
 
 fn path(shape: &v1::Shape) -> v1::Path {
     v1::Path {
-        verb: shape.verb,
         served_from: shape.served_from,
         likely: shape.likely,
         limit: shape.limit,
