@@ -280,7 +280,7 @@ impl BudgetJudging<'_> {
             ),
             change: format!("add {write}"),
             fix: format!(
-                "In {}, add the entry below if the requests are wanted.\n\n`{write}`",
+                "In {}, add an entry if the requests are wanted.\n\nThe entry: `{write}`",
                 self.place(entry.requests_at.line)
             ),
             budget: self.line(entry.requests_at.line, &entry.client, vec![write]),
