@@ -206,6 +206,8 @@ fn check(before: &Budget, done: &Ratchet) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use super::*;
     use proptest::prelude::*;
 
@@ -282,7 +284,8 @@ clients:
             let mut text = "version: 1\nclients:\n- client: a\n  requests:\n".to_owned();
             for (at, (start, rate, watches)) in limits.iter().enumerate() {
                 let rate = plain(round_up(f64::from(*rate) / 37.0));
-                text += &format!(
+                let _ = write!(
+                    text,
                     "  - request: list r{at}\n    # c\n    perStart: {start}\n    perMinute: {rate} # c\n    \
                      watches: {watches}\n    reason: x\n"
                 );
