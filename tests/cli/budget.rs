@@ -477,7 +477,7 @@ fn a_slope_shows_which_requests_grow_with_objects() {
 #[test]
 fn hostile_names_stay_data() {
     let name = "\u{1b}[31m'\": {x}, #\n- client: *\n  `::error::\u{202e}";
-    let log = RUN.log().replace(OPERATOR, &serde_json::to_string(name).expect("JSON").trim_matches('"'));
+    let log = RUN.log().replace(OPERATOR, serde_json::to_string(name).expect("JSON").trim_matches('"'));
     let dir = Dir::with(&[("main.log", log.as_bytes())]);
     let (code, _, err) = budget(&dir, &["init", "main.log"]);
     assert_eq!(code, Some(0), "{err}");
