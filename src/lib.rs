@@ -8,6 +8,7 @@ extern crate self as kubetoll;
 
 pub mod anonymize;
 pub mod apiserver;
+pub mod budget;
 mod cache;
 pub mod cost;
 pub mod decode;

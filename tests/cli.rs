@@ -6,6 +6,7 @@ mod support;
 mod cli {
     mod anonymize;
     mod audit_policy;
+    mod budget;
     mod by;
     mod contract;
     mod diff;

@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::budget_args::{BUDGET_HELP, BudgetCommand};
+use super::color::Color;
 use super::format::Format;
 pub(super) use super::judge_args::{FilterArgs, JudgeArgs, ReadArgs, ReadingArgs, RuleArgs, ServerArgs};
 use super::number::number;
@@ -87,6 +89,9 @@ pub(super) enum Command {
     /// With several runs a side, their spread shows which differences are chance.
     #[command(after_help = DIFF_HELP)]
     Diff(DiffArgs),
+    /// Write, lower and explain budgets: files with the requests that clients may send.
+    #[command(subcommand, after_help = BUDGET_HELP)]
+    Budget(BudgetCommand),
     /// Show where the server serves a request from, and why.
     Classify(ClassifyArgs),
     /// List, explain and check the rules for findings.
@@ -122,6 +127,10 @@ pub(super) struct ScanArgs {
     /// When to color the text. `NO_COLOR` is honored.
     #[arg(long, value_enum, default_value_t = Color::Auto, help_heading = "Output")]
     pub(crate) color: Color,
+    /// A budget file, which lists the requests that clients may send. Findings name the line to change. See
+    /// docs/budget.md.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["by", "no_patterns"], help_heading = "Rules")]
+    pub(crate) budget: Option<PathBuf>,
     /// Exit with 1 for a finding of this severity or worse (`info`, `warning`, `error`) or of this rule (`KT101`,
     /// `list-from-etcd`). Also exit with 1 for a request of this kind: `etcd-list`, `etcd-get`, `limit-ignored`.
     /// Findings that kubetoll.yaml suppresses do not count. LISTs of informers do not count for `etcd-list` and
@@ -380,23 +389,6 @@ pub(super) struct SchemaArgs {
     /// Print the schema of the policy file (kubetoll.yaml) instead.
     #[arg(long)]
     pub(crate) policy: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Color {
-    Auto,
-    Always,
-    Never,
-}
-
-impl Color {
-    pub(super) fn choice(self) -> anstream::ColorChoice {
-        match self {
-            Self::Auto => anstream::ColorChoice::Auto,
-            Self::Always => anstream::ColorChoice::Always,
-            Self::Never => anstream::ColorChoice::Never,
-        }
-    }
 }
 
 /// A condition of `--fail-on`.

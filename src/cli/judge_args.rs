@@ -231,3 +231,13 @@ pub(super) struct FilterArgs {
     #[arg(long)]
     pub(crate) failed_only: bool,
 }
+
+impl FilterArgs {
+    /// Whether there are filters besides `--user`.
+    pub(super) fn has_other_than_users(&self) -> bool {
+        let Self { user: _, verb, resource, namespace, client, before, after, http_status_code, failed_only } =
+            self;
+        let lists = [verb, resource, namespace, client, http_status_code];
+        lists.into_iter().any(|list| !list.is_empty()) || before.is_some() || after.is_some() || *failed_only
+    }
+}

@@ -8,7 +8,7 @@ use super::args::{FailOn, RuleArgs, ServerArgs};
 use crate::files::{read_up_to, yaml};
 use crate::products;
 use crate::rules::policy::{self, FILE_NAME};
-use crate::rules::{Policy, RuleSet};
+use crate::rules::{Policy, Rule, RuleSet};
 
 /// The rules and the policy of a run.
 #[derive(Debug)]
@@ -16,6 +16,30 @@ pub(super) struct Judging {
     pub(super) rules: RuleSet,
     pub(super) policy: Policy,
     pub(super) fail_on: Vec<FailOn>,
+}
+
+impl Judging {
+    /// Removes the rules that need a budget, for a run without one.
+    ///
+    /// # Errors
+    /// If the run would then have no rule, or a gate could not fail.
+    pub(super) fn leave_out_budget(&mut self) -> anyhow::Result<()> {
+        let (of_budget, others): (Vec<Rule>, Vec<Rule>) =
+            self.rules.rules.drain(..).partition(|rule| rule.group_by.budget);
+        self.rules.rules = others;
+        let is_only_of_budget = |word: &str| {
+            let selects = |rules: &[Rule]| rules.iter().any(|rule| rule.is_selected_by(word));
+            selects(&of_budget) && !selects(&self.rules.rules)
+        };
+        if let Some(word) = self.fail_on.iter().filter_map(named_rule).find(|word| is_only_of_budget(word)) {
+            bail!("--fail-on {word}: this rule judges a run by a budget; add --budget FILE");
+        }
+        if self.rules.rules.is_empty() && !of_budget.is_empty() {
+            bail!("the selected rules judge a run by a budget; add --budget FILE");
+        }
+        self.policy.suppressions.retain(|one| !is_only_of_budget(&one.rule));
+        Ok(())
+    }
 }
 
 /// Loads the files that the flags name. Flags override the policy file.

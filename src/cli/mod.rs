@@ -1,8 +1,11 @@
 //! The command line: arguments, progress and exit status.
 
 mod args;
+mod budget;
+mod budget_args;
 mod by;
 mod classify;
+mod color;
 mod diff;
 mod etcd_log;
 mod extract;
@@ -62,6 +65,7 @@ pub fn main() -> ExitCode {
         Command::Scan(args) => scan::run(args),
         Command::Extract(args) => extract::run(&args),
         Command::Diff(args) => diff::run(&args),
+        Command::Budget(command) => budget::run(&command),
         Command::Upgrade(args) => upgrade::run(&args),
         Command::Classify(args) => classify::run(&args),
         Command::Rules(command) => rules::run(&command),

@@ -8,14 +8,17 @@ use super::args::{FailOn, ScanArgs};
 use super::by::RankedCount;
 use super::format::Format;
 use super::gates::RemainingRequests;
+use super::judging::Judging;
 use super::log_reader::{self, LogReader};
 use super::output::{ERROR, SUCCESS, TextOutput, append, is_stdout, say, width};
 use super::outputs::{self, Inputs};
-use super::{etcd_log, gates, inventory, judging, server};
+use super::{budget, etcd_log, gates, inventory, judging, server};
+use crate::budget::{Budget, unfit};
 use crate::decode::Foreign;
 use crate::input::Sources;
 use crate::ledger::ServerTimeline;
 use crate::pipeline::Settings;
+use crate::profile::RunProfile;
 use crate::render;
 use crate::render::details::Details;
 use crate::render::formats::{FormatWriter, OutputFormat};
@@ -45,7 +48,11 @@ fn name_output(args: &mut ScanArgs) -> anyhow::Result<()> {
 
 fn scan(args: &ScanArgs, threads: usize) -> anyhow::Result<u8> {
     let judge = &args.judge;
-    let judging = judging::load(&judge.rules, &args.fail_on)?;
+    let mut judging = judging::load(&judge.rules, &args.fail_on)?;
+    let budget = args.budget.as_deref().map(budget::load).transpose()?.map(|(budget, _)| budget);
+    if budget.is_none() {
+        judging.leave_out_budget()?;
+    }
     check_patterns(args, &judging.fail_on)?;
     let server_args = judging::server_args(&judge.server, &judging.policy);
     let server = server::server(&server_args)?;
@@ -94,7 +101,10 @@ fn scan(args: &ScanArgs, threads: usize) -> anyhow::Result<u8> {
         inventory: inventory.as_ref(),
         detail: detail(args, &pages),
     };
-    let report = report::build(ledger, &context);
+    let mut report = report::build(ledger, &context);
+    if let Some(budget) = &budget {
+        judge_budget(&mut report, budget, &judging)?;
+    }
     if holds_any {
         write(&report, args, &pages)?;
     }
@@ -102,6 +112,16 @@ fn scan(args: &ScanArgs, threads: usize) -> anyhow::Result<u8> {
     // The process ends now, so skip freeing its memory.
     std::mem::forget((report, judging));
     Ok(code)
+}
+
+/// Adds the findings of a budget.
+fn judge_budget(report: &mut Report, budget: &Budget, judging: &Judging) -> anyhow::Result<()> {
+    let run = RunProfile::from_report(&serde_json::to_vec(&report.public)?)?;
+    if let Some(why) = unfit(&run).filter(|_| report.totals.counts.requests > 0) {
+        bail!("--budget: {why}");
+    }
+    report::add_findings(report, crate::budget::judge(budget, &run), &judging.rules, &judging.policy);
+    Ok(())
 }
 
 /// Returns an error for `--details 2`, because clap reads `2` as a path: `--details` needs `=`.
@@ -138,12 +158,12 @@ fn check_patterns(args: &ScanArgs, fail_on: &[FailOn]) -> anyhow::Result<()> {
 /// The findings that the requested formats can show. A terminal has room for only some of thousands of findings.
 /// Tables have no findings.
 fn detail(args: &ScanArgs, pages: &[Format]) -> Detail {
-    if pages.is_empty() {
+    if pages.is_empty() && args.budget.is_none() {
         return Detail { cases: Some(0), ..Detail::ALL };
     }
     let are_for_terminals = pages.iter().all(|page| page.format.is_text());
     let has_tables = args.format.iter().any(|format| format.format.is_table());
-    if are_for_terminals && !has_tables && args.details.is_none() {
+    if are_for_terminals && !has_tables && args.details.is_none() && args.budget.is_none() {
         Detail { cases: Some(args.top), all_shapes: false }
     } else {
         Detail::ALL
@@ -191,7 +211,9 @@ fn check_outputs(
     let count = pages.len() + formats.iter().filter(|format| format.format.is_table()).count();
     let writes_stdout = named.len() < count;
     named.extend(summary.clone());
-    outputs::check(&named, &Inputs::new(&args.judge, sources, etcd_sources), writes_stdout)?;
+    let mut inputs = Inputs::new(&args.judge, sources, etcd_sources);
+    args.budget.iter().for_each(|path| inputs.add(path, "the budget"));
+    outputs::check(&named, &inputs, writes_stdout)?;
     summary.map_or(Ok(()), |path| append(&path, ""))
 }
 

@@ -12,7 +12,7 @@ use super::names::{NameFolding, NameMap};
 use super::side::Side;
 use super::totals::Totals;
 use super::unit::Unit;
-use crate::profile::{ClientProfile, RunProfile};
+use crate::profile::RunProfile;
 
 /// Compares two sides.
 ///
@@ -98,13 +98,7 @@ fn folded(
         let units =
             unit.size(run, |name| folding.fold(name)).map_err(|message| format!("{path}: {message}"))?;
         notes.extend(comparable::small_unit(path, unit, units));
-        let mut clients: BTreeMap<String, ClientProfile> = BTreeMap::new();
-        for (client, profile) in &run.clients {
-            let own = clients.entry(folding.fold(client)).or_default();
-            own.minutes = own.minutes.max(profile.minutes);
-            own.add(profile);
-        }
-        Ok(FoldedRun { clients, units, minutes: run.minutes.unwrap_or(0.0) })
+        Ok(FoldedRun { clients: folding.fold_clients(run), units, minutes: run.minutes.unwrap_or(0.0) })
     };
     side.runs.iter().map(&mut fold).collect()
 }

@@ -16,6 +16,7 @@ pub(crate) use compare::compare;
 pub use contract::DiffReport;
 pub(crate) use contract::{DiffFinding, DiffSide, DiffTotal, Difference, PhaseDifference, RequestDifference};
 pub(crate) use fail_on::DiffFailOn;
-pub(crate) use names::NameMap;
+pub(crate) use names::{NameFolding, NameMap};
+pub(crate) use noise::{RateChange, RateSample, WithinRuns, compare as compare_rates, is_above_limit};
 pub(crate) use side::Side;
 pub(crate) use unit::Unit;

@@ -1,11 +1,12 @@
 //! The names under which clients of different runs are compared: random suffixes are folded.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
 use regex::Regex;
 
 use crate::k8s::pod_name;
+use crate::profile::{ClientProfile, RunProfile};
 
 /// An argument of `--map`: names that match the expression are compared under another name.
 #[derive(Debug, Clone)]
@@ -64,6 +65,16 @@ impl NameFolding {
         let replaced =
             |name: String, map: &NameMap| map.expression.replace(&name, map.name.as_str()).into_owned();
         self.maps.iter().fold(name.to_owned(), replaced)
+    }
+
+    /// The clients of a run under the names that are compared.
+    #[must_use]
+    pub(crate) fn fold_clients(&self, run: &RunProfile) -> BTreeMap<String, ClientProfile> {
+        let mut clients: BTreeMap<String, ClientProfile> = BTreeMap::new();
+        for (name, profile) in &run.clients {
+            clients.entry(self.fold(name)).or_default().add_other(profile);
+        }
+        clients
     }
 }
 

@@ -9,13 +9,13 @@ const STUDENT_T: [(f64, f64); 4] = [(2.0, 6.96), (3.0, 4.54), (4.0, 3.75), (5.0,
 
 /// The requests of one run, and the units in which it sent them.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct RateSample {
-    pub(super) requests: f64,
-    pub(super) units: f64,
+pub(crate) struct RateSample {
+    pub(crate) requests: f64,
+    pub(crate) units: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RateChange {
+pub(crate) enum RateChange {
     More,
     Less,
     /// The rates are equal, or differ by no more than chance.
@@ -43,11 +43,11 @@ pub(super) fn range(samples: &[RateSample]) -> Option<(f64, f64)> {
 
 /// How the counts of one run vary.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct WithinRuns {
+pub(crate) struct WithinRuns {
     /// The variance of the requests per minute divided by the mean: 1 for a Poisson process, and more for bursts.
-    pub(super) dispersion: f64,
+    pub(crate) dispersion: f64,
     /// All runs are about equally long, or rates are not over time.
-    pub(super) has_similar_lengths: bool,
+    pub(crate) has_similar_lengths: bool,
 }
 
 /// Compares the rates of two sides.
@@ -57,7 +57,7 @@ pub(super) struct WithinRuns {
 /// (2008), statistic W5 of Huffman.
 ///
 /// With several runs a side, each rate of one side must also be above each rate of the other side.
-pub(super) fn compare(before: &[RateSample], after: &[RateSample], within: WithinRuns) -> RateChange {
+pub(crate) fn compare(before: &[RateSample], after: &[RateSample], within: WithinRuns) -> RateChange {
     let [first, second] = [before, after].map(pooled);
     if first.units <= 0.0 || second.units <= 0.0 {
         return RateChange::Undecided;
@@ -99,6 +99,13 @@ pub(super) fn is_other_share([before, after]: [(f64, f64); 2]) -> bool {
     let pooled = (before.0 + after.0) / (before.1 + after.1);
     let variance = pooled * (1.0 - pooled) * (1.0 / before.1 + 1.0 / after.1);
     is_all_or_none || is_more_than_chance(share(after) - share(before), variance)
+}
+
+/// Whether a number of requests is above the number that a limit allows, by more than chance. A limit is not measured,
+/// so only the requests vary. For the statistic, see [`compare`].
+pub(crate) fn is_above_limit(requests: f64, allowed: f64, dispersion: f64) -> bool {
+    let difference = 2.0 * ((requests + 0.375).sqrt() - (allowed + 0.375).sqrt());
+    difference > DECIDED * dispersion.max(1.0).sqrt()
 }
 
 /// Whether a difference is more than chance, given its variance.
@@ -146,6 +153,14 @@ mod tests {
         let bursts = WithinRuns { dispersion: 20.0, has_similar_lengths: true };
         assert_eq!(compare(&runs(&[(100.0, 10.0)]), &runs(&[(160.0, 10.0)]), bursts), RateChange::Undecided);
         assert_eq!(one((1.0, 0.0), (160.0, 10.0)), RateChange::Undecided);
+    }
+
+    #[test]
+    fn a_limit_is_exceeded_only_beyond_chance() {
+        assert!(!is_above_limit(120.0, 100.0, 1.0) && is_above_limit(140.0, 100.0, 1.0));
+        assert!(!is_above_limit(140.0, 100.0, 10.0) && !is_above_limit(100.0, 100.0, 1.0));
+        assert!(!is_above_limit(4.0, 0.0, 1.0) && is_above_limit(5.0, 0.0, 1.0));
+        assert!(!is_above_limit(0.0, 100.0, 1.0));
     }
 
     #[test]

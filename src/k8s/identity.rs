@@ -25,6 +25,7 @@ named! {
     }
     /// Returns the name of this variant, as reports show it.
     pub(crate) fn as_str;
+    pub(crate) const ALL;
 }
 
 impl fmt::Display for Kind {

@@ -139,6 +139,12 @@ impl ShapeProfile {
 }
 
 impl ClientProfile {
+    /// Adds another client that counts as the same. The client that started first decides the time.
+    pub(crate) fn add_other(&mut self, other: &Self) {
+        self.minutes = self.minutes.max(other.minutes);
+        self.add(other);
+    }
+
     /// Adds the requests of another client, or of the same client in another run.
     pub(crate) fn add(&mut self, other: &Self) {
         self.starts += other.starts;
@@ -171,10 +177,8 @@ impl RunProfile {
         let followed = &report.followed;
         let mut clients: BTreeMap<String, ClientProfile> = BTreeMap::new();
         for saved in &report.clients {
-            let client = clients.entry(Self::client_name(saved)).or_default();
             let own = ClientProfile::from_saved(saved, span);
-            client.minutes = client.minutes.max(own.minutes);
-            client.add(&own);
+            clients.entry(Self::client_name(saved)).or_default().add_other(&own);
         }
         Ok(Self {
             minutes: span.map(|(first, last)| minutes(last - first)),

@@ -348,7 +348,7 @@ fn finding_text(heading: &str, finding: &DiffFinding) -> String {
 }
 
 /// The short name of a ServiceAccount; other names as they are.
-fn short_name(client: &str) -> String {
+pub(super) fn short_name(client: &str) -> String {
     match identity::service_account(client) {
         Some(_) => identity::short_name("service-account", client).into_owned(),
         None => client.to_owned(),

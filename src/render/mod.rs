@@ -1,5 +1,6 @@
 //! Renders a report. Each file is for one output format, or for texts that formats share.
 
+pub(crate) mod budget;
 mod case;
 mod cases;
 mod client_detail;
@@ -33,6 +34,7 @@ pub(crate) mod ranked;
 pub(crate) mod request;
 pub mod rules;
 mod sarif;
+pub(crate) mod slope;
 mod span;
 mod sparkline;
 mod style;

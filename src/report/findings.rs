@@ -127,6 +127,7 @@ impl Findings<'_> {
             etcd_slow,
             permission: finding.permission.as_ref().map(permission),
             rivals: finding.rivals.iter().map(|rival| self.rival(rival)).collect(),
+            budget: None,
         }
     }
 

@@ -1,5 +1,6 @@
 //! The report: everything that renderers show, and the public JSON contract.
 
+mod added;
 pub(crate) mod advice;
 mod build;
 mod case_requests;
@@ -25,6 +26,7 @@ mod text_cache;
 pub mod v1;
 mod version;
 
+pub(crate) use added::{AddedFinding, add_findings};
 pub use build::{build, build_with_cases};
 pub(crate) use case_requests::{CaseCache, CaseFilter};
 pub use context::Context;

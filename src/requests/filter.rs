@@ -222,8 +222,8 @@ impl NameFilter {
         matched.filter(|(_, is_matched)| !is_matched.load(Ordering::Relaxed)).map(|(name, _)| name.as_str())
     }
 
-    /// Whether a request with these names passes.
-    fn pass(&self, names: &[&str]) -> bool {
+    /// Whether a request with these names passes: one of them is included, and none is excluded.
+    pub(crate) fn pass(&self, names: &[&str]) -> bool {
         let any = |set: &RegexSet| names.iter().any(|name| set.is_match(name));
         (self.wanted.is_empty() || any(&self.wanted)) && !any(&self.unwanted)
     }

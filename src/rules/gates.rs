@@ -43,6 +43,17 @@ pub(crate) struct RuleFindings {
     pub(crate) worst: Option<(Severity, Option<Worst>)>,
 }
 
+impl RuleFindings {
+    /// Adds a finding.
+    pub(crate) fn add(&mut self, severity: Severity, worst: Option<Worst>) {
+        *self.counts.entry(severity).or_default() += 1;
+        let one = (severity, worst);
+        if self.worst.as_ref().is_none_or(|worst| order(&one) < order(worst)) {
+            self.worst = Some(one);
+        }
+    }
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Gates {
     pub(crate) etcd_list: GateRequests,
@@ -103,11 +114,8 @@ fn order((severity, worst): &(Severity, Option<Worst>)) -> impl Ord {
 pub(super) fn findings(rule: &Rule, hits: impl Iterator<Item = (Severity, Option<Worst>)>) -> RuleFindings {
     let mut all =
         RuleFindings { id: rule.id.clone(), name: rule.name.clone(), counts: BTreeMap::new(), worst: None };
-    for one in hits {
-        *all.counts.entry(one.0).or_default() += 1;
-        if all.worst.as_ref().is_none_or(|worst| order(&one) < order(worst)) {
-            all.worst = Some(one);
-        }
+    for (severity, worst) in hits {
+        all.add(severity, worst);
     }
     all
 }

@@ -86,7 +86,7 @@ impl<'r> Hits<'r> {
             let mut run = RuleRun { rule, rows: &input.rows, suppressions, outcome: RuleOutcome::default() };
             if rule.group_by.input {
                 run.judge_input(&input.input);
-            } else {
+            } else if !rule.group_by.budget {
                 run.judge_rows();
             }
             run.outcome

@@ -139,6 +139,17 @@ impl Suppression {
             && self.shape_pattern.as_ref().is_none_or(|pattern| pattern.is_match(&facts.key.name()))
     }
 
+    /// Whether the suppression covers a finding of a budget. `names` are the names of its client.
+    pub(crate) fn covers_names(&self, rule: &Rule, names: &[&str], shape: Option<&str>) -> bool {
+        let is_any = |pattern: &Option<Regex>, names: &[&str]| {
+            pattern.as_ref().is_none_or(|pattern| names.iter().any(|name| pattern.is_match(name)))
+        };
+        !self.is_expired
+            && rule.is_selected_by(&self.rule)
+            && is_any(&self.client_pattern, names)
+            && is_any(&self.shape_pattern, shape.as_slice())
+    }
+
     pub(crate) fn covers_input(&self, rule: &Rule) -> bool {
         !self.is_expired && rule.is_selected_by(&self.rule) && self.client.is_none() && self.shape.is_none()
     }

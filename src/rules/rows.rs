@@ -31,7 +31,7 @@ impl<'a> Rows<'a> {
         let (totals, indexed) = rayon::join(|| ClientTotals::new(judged), || IndexedRows::new(judged));
         let IndexedRows { facts, ids, requests, clients } = indexed;
         let mut groupings: Vec<RuleGroupBy> = Vec::new();
-        for rule in rules.iter().filter(|rule| !rule.group_by.input) {
+        for rule in rules.iter().filter(|rule| !rule.group_by.input && !rule.group_by.budget) {
             let by = without_programs(rule.group_by);
             if !groupings.contains(&by) {
                 groupings.push(by);

@@ -54,15 +54,18 @@ pub struct RuleGroupBy {
     pub shape: bool,
     /// In addition to each client, the clients of a program form a group.
     pub(crate) program: bool,
+    /// The rule judges a run by a budget file (`--budget`). No rows match it.
+    pub budget: bool,
 }
 
 impl RuleGroupBy {
     /// The words that `groupBy` allows.
-    pub(crate) const WORDS: [&str; 6] = ["client", "product", "resource", "shape", "program", "input"];
+    pub(crate) const WORDS: [&str; 7] =
+        ["client", "product", "resource", "shape", "program", "input", "budget"];
 
     pub(crate) fn words(self) -> impl Iterator<Item = &'static str> {
-        let Self { input, product, resource, shape, program } = self;
-        let selected = [!input, product, resource, shape, program, input];
+        let Self { input, product, resource, shape, program, budget } = self;
+        let selected = [!input && !budget, product, resource, shape, program, input, budget];
         Self::WORDS.into_iter().zip(selected).filter(|(_, selected)| *selected).map(|(word, _)| word)
     }
 }
@@ -193,6 +196,11 @@ impl Rule {
         self.thresholds.iter().map(|(name, value)| (name.as_str(), threshold_value(*value)))
     }
 
+    /// Whether the rule has no client, so its texts have no variables of one.
+    pub(super) fn is_without_rows(group_by: RuleGroupBy) -> bool {
+        group_by.input || group_by.budget
+    }
+
     /// Returns the part of the id that related rules share: `KT1`.
     #[must_use]
     pub fn family(&self) -> &str {
@@ -212,6 +220,7 @@ impl Rule {
     pub(super) fn level_roots(group_by: RuleGroupBy) -> &'static [Root] {
         match group_by {
             RuleGroupBy { input: true, .. } => &[Root::Input, Root::Threshold],
+            RuleGroupBy { budget: true, .. } => &[],
             // All rows of a group have one shape here, so `request.*` has one value.
             RuleGroupBy { shape: true, .. } => {
                 &[Root::Stats, Root::Threshold, Root::Client, Root::Request, Root::Server]
@@ -220,6 +229,9 @@ impl Rule {
         }
     }
 }
+
+/// The rules that judge a run by a budget: a request over its limit, a request without an entry, an entry for nobody.
+pub(crate) const BUDGET_RULES: [&str; 3] = ["KT601", "KT602", "KT603"];
 
 /// The regular expression for an id.
 pub(crate) const ID: &str = "^[A-Z]{2,8}[0-9]{3}$";

@@ -6,7 +6,7 @@ use regex::Regex;
 
 use super::condition::Condition;
 use super::error::{FileErrors, FilePosition, expected};
-use super::rule::{Audience, AudienceFix, ID, NAME, Rule, RuleGroupBy, Severity};
+use super::rule::{Audience, AudienceFix, BUDGET_RULES, ID, NAME, Rule, RuleGroupBy, Severity};
 use super::rule_file::{FixCase, Positioned, Reader, RuleFile, read};
 use super::text_template::TextTemplate;
 use super::type_check::CheckError;
@@ -68,12 +68,19 @@ impl RuleChecker<'_> {
         let name_form = "name; write lower-case words with hyphens, such as list-from-etcd";
         let name = self.word(rule_file.name.as_ref(), &NAMES, name_form);
         let group_by = self.group_by(&rule_file.group_by);
+        if let Some(word) = rule_file.group_by.first().filter(|_| group_by.budget)
+            && id.as_ref().is_some_and(|id| !BUDGET_RULES.contains(&id.as_str()))
+        {
+            let ids = BUDGET_RULES.join(", ");
+            self.say(word.at, format!("groupBy: [budget] is only for a rule that replaces one of {ids}"));
+        }
         let thresholds: Vec<(String, f64)> =
             rule_file.thresholds.iter().map(|(name, number)| (name.value.clone(), *number)).collect();
         let match_scope = VariableScope { roots: &Rule::ROW_ROOTS, thresholds: &thresholds };
         let matches = match &rule_file.matches {
-            Some(text) if group_by.input => {
-                self.say(text.at, "'match' has no effect with groupBy: [input]; remove it");
+            Some(text) if Rule::is_without_rows(group_by) => {
+                let word = if group_by.input { "input" } else { "budget" };
+                self.say(text.at, format!("'match' has no effect with groupBy: [{word}]; remove it"));
                 None
             }
             Some(text) => self.condition(text, &match_scope),
@@ -92,14 +99,22 @@ impl RuleChecker<'_> {
         let all_roots = Root::ALL
             .into_iter()
             .filter(|root| (*root == Root::Input) == group_by.input || *root == Root::Threshold);
-        let all_roots: Vec<Root> = all_roots.collect();
+        let all_roots: Vec<Root> = if group_by.budget { Vec::new() } else { all_roots.collect() };
         let text_scope = VariableScope { roots: &all_roots, thresholds: &thresholds };
-        let message =
-            rule_file.message.as_ref().and_then(|text| self.text(text, &text_scope, !group_by.input));
+        let message = rule_file
+            .message
+            .as_ref()
+            .and_then(|text| self.text(text, &text_scope, !Rule::is_without_rows(group_by)));
         let case_scope = VariableScope { roots: &Rule::ROW_ROOTS, thresholds: &[] };
-        let fix = self.fix(&rule_file.fix, &case_scope, &text_scope, !group_by.input);
-        let verify = rule_file.verify.as_ref().map(|text| self.text(text, &text_scope, !group_by.input));
-        let tradeoff = rule_file.tradeoff.as_ref().map(|text| self.text(text, &text_scope, !group_by.input));
+        let fix = self.fix(&rule_file.fix, &case_scope, &text_scope, !Rule::is_without_rows(group_by));
+        let verify = rule_file
+            .verify
+            .as_ref()
+            .map(|text| self.text(text, &text_scope, !Rule::is_without_rows(group_by)));
+        let tradeoff = rule_file
+            .tradeoff
+            .as_ref()
+            .map(|text| self.text(text, &text_scope, !Rule::is_without_rows(group_by)));
         let plain =
             |text: &Option<Positioned<String>>| text.as_ref().map(|text| text.value.trim().to_owned());
         let summary = rule_file.summary.as_ref().map(|summary| {
@@ -158,6 +173,7 @@ impl RuleChecker<'_> {
                 "shape" => group_by.shape = true,
                 "program" => group_by.program = true,
                 "input" => group_by.input = true,
+                "budget" => group_by.budget = true,
                 other => {
                     let hint = expected(other, RuleGroupBy::WORDS);
                     self.say(word.at, format!("cannot group by '{other}'{hint}"));
@@ -165,9 +181,14 @@ impl RuleChecker<'_> {
             }
         }
         if let Some(first) = words.first() {
-            if group_by.input && words.len() > 1 {
-                self.say(first.at, "'input' cannot be combined with other values; write groupBy: [input]");
-            } else if !group_by.input && !client {
+            let alone = [("input", group_by.input), ("budget", group_by.budget)];
+            let alone = alone.into_iter().find(|(_, is_there)| *is_there);
+            if let Some((word, _)) = alone.filter(|_| words.len() > 1) {
+                self.say(
+                    first.at,
+                    format!("'{word}' cannot be combined with other values; write groupBy: [{word}]"),
+                );
+            } else if alone.is_none() && !client {
                 self.say(
                     first.at,
                     "groupBy must begin with 'client'; for the whole input, write groupBy: [input]",

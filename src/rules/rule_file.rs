@@ -45,11 +45,11 @@ pub struct FileKey {
     pub(crate) doc: &'static str,
 }
 
-pub(super) const fn required(name: &'static str, doc: &'static str) -> FileKey {
+pub(crate) const fn required(name: &'static str, doc: &'static str) -> FileKey {
     FileKey { name, required: true, doc }
 }
 
-pub(super) const fn optional(name: &'static str, doc: &'static str) -> FileKey {
+pub(crate) const fn optional(name: &'static str, doc: &'static str) -> FileKey {
     FileKey { name, required: false, doc }
 }
 
@@ -64,7 +64,7 @@ pub const KEYS: [FileKey; 14] = [
     optional("match", "Selects rows: CEL over client.*, request.* and server.*. Without it, all rows."),
     required(
         "groupBy",
-        "How rows are grouped: client, optionally with product, resource and shape; or input alone. With program, clients that run one program are also evaluated together, with the same conditions on their sums.",
+        "How rows are grouped: client, optionally with product, resource and shape; or input alone. A rule that replaces KT601, KT602 or KT603 has budget alone. With program, clients that run one program are also evaluated together, with the same conditions on their sums.",
     ),
     optional(
         "thresholds",

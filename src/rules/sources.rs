@@ -44,7 +44,7 @@ pub(super) fn matches_client(pattern: &Regex, client: &ClientSummary) -> bool {
 }
 
 /// Compiles a pattern with `*`.
-pub(super) fn compiled(text: &Positioned<String>, reader: &mut Reader<'_>) -> Option<Regex> {
+pub(crate) fn compiled(text: &Positioned<String>, reader: &mut Reader<'_>) -> Option<Regex> {
     let compiled = Regex::new(&pattern(&text.value));
     if compiled.is_err() {
         reader.say(text.at, "the pattern is too long; shorten it");

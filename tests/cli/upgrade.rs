@@ -103,12 +103,12 @@ fn changes_of_hops_add_up_to_the_change_of_one_step() {
 #[test]
 fn annotation_names_the_release_that_removes_an_unknown_api() {
     let mut log = log();
-    for (number, release) in [(20_u32, "1.33"), (21, "1.40")] {
+    for (number, release) in [(20_u64, "1.33"), (21, "1.40")] {
         let annotations = serde_json::json!({"k8s.io/deprecated": "true", "k8s.io/removed-release": release});
         let uri = format!("/apis/example.k8s.io/v1beta1/things-{number}?resourceVersion=0");
         let event =
             AuditEvent::new(&number, "list", &uri).by("old", "agent/1").with("annotations", annotations);
-        log += &event.at(u64::from(number) * 1_000_000, 1_000).line();
+        log += &event.at(number * 1_000_000, 1_000).line();
     }
     let dir = Dir::with(&[("a.log", log.as_bytes())]);
     let report = json(&dir, &["--from", "1.30.4", "--to", "1.32.9,1.34.2"]);

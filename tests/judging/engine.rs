@@ -102,7 +102,7 @@ fn naively(judged: &JudgedClients, rules: &[Rule]) -> Found {
         }
     }
     let mut actual = Found::new();
-    for rule in rules.iter().filter(|rule| !rule.group_by.input) {
+    for rule in rules.iter().filter(|rule| !rule.group_by.input && !rule.group_by.budget) {
         let mut groups: BTreeMap<(usize, Vec<String>), Vec<&RowFacts<'_>>> = BTreeMap::new();
         for (index, facts) in &all {
             let holds = rule.matches.as_ref().is_none_or(|condition| {

@@ -29,6 +29,24 @@ fn scan(args: &[&str]) -> Value {
     report
 }
 
+/// The selection of a rule, with its budget if it judges by one.
+fn selecting(rule: &str) -> Vec<String> {
+    let budget = format!("fixtures/rules/{rule}/budget.yaml");
+    let mut args = vec!["--select".to_owned(), rule.to_owned()];
+    if Path::new(env!("CARGO_MANIFEST_DIR")).join(&budget).exists() {
+        args.extend(["--budget".to_owned(), budget]);
+    }
+    args
+}
+
+/// The report of a log with one rule.
+fn scan_with(log: &str, rule: &str, more: &[&str]) -> Value {
+    let selecting = selecting(rule);
+    let mut args = vec![log];
+    args.extend(selecting.iter().map(String::as_str).chain(more.iter().copied()));
+    scan(&args)
+}
+
 fn findings(report: &Value) -> &Vec<Value> {
     report["findings"].as_array().expect("a list")
 }
@@ -102,7 +120,7 @@ fn access_logs_without_users_give_no_finding_on_kubelets_and_the_control_plane()
         let path = directory.path().join(&rule.name);
         fs::write(&path, lines.concat()).expect("a file");
         let path = path.to_str().expect("UTF-8");
-        let report = scan(&[path, "--year", "2026", "--kube-version", "1.30.4", "--select", &rule.name]);
+        let report = scan_with(path, &rule.name, &["--year", "2026", "--kube-version", "1.30.4"]);
         let on_clients = findings(&report).iter().filter(|finding| !finding["client"].is_null());
         wrong.extend(on_clients.map(|finding| format!("{}: {}", rule.name, finding["message"])));
     }
@@ -125,7 +143,7 @@ include!(concat!(env!("OUT_DIR"), "/rule_cases.in"));
 
 fn fires_on_one_log_and_is_quiet_on_another(rule: &str) {
     let log = |name: &str| format!("fixtures/rules/{rule}/{name}");
-    let fires = scan(&[&log("fires.ndjson"), "--select", rule]);
+    let fires = scan_with(&log("fires.ndjson"), rule, &[]);
     let summary: Vec<Value> = findings(&fires).iter().map(summary).collect();
     assert!(
         !summary.is_empty(),
@@ -139,7 +157,7 @@ fn fires_on_one_log_and_is_quiet_on_another(rule: &str) {
     }, {
         insta::assert_json_snapshot!("findings", summary);
     });
-    let quiet = scan(&[&log("quiet.ndjson"), "--select", rule]);
+    let quiet = scan_with(&log("quiet.ndjson"), rule, &[]);
     let messages: Vec<&Value> = findings(&quiet).iter().map(|finding| &finding["message"]).collect();
     assert!(messages.is_empty(), "{rule} is not quiet: {messages:?}");
 }

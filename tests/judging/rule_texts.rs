@@ -40,9 +40,10 @@ const VERBS: &[&str] = &[
     "writes",
 ];
 
-/// Rules that judge the log itself or all clients together name no client.
+/// Rules that judge the log itself or all clients together name no client. Messages on a budget have no template.
 fn has_a_client(rule: &Value) -> bool {
-    let is_on_input = rule["groupBy"].as_array().is_some_and(|keys| keys.iter().any(|key| key == "input"));
+    let is_one = |key: &Value| key == "input" || key == "budget";
+    let is_on_input = rule["groupBy"].as_array().is_some_and(|keys| keys.iter().any(is_one));
     !is_on_input && !text(&rule["id"]).starts_with("KT9")
 }
 

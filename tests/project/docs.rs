@@ -74,6 +74,15 @@ fn diff_schema_is_up_to_date() {
 }
 
 #[test]
+fn budget_schemas_are_up_to_date() {
+    let text = serde_json::to_string_pretty(&kubetoll::budget::schema()).expect("a schema") + "\n";
+    generated("docs/budget.schema.json", &text);
+    let schema = schemars::schema_for!(kubetoll::budget::SlopeReport);
+    let text = serde_json::to_string_pretty(&schema).expect("a schema") + "\n";
+    generated("docs/slope.schema.json", &text);
+}
+
+#[test]
 fn rule_and_policy_schemas_are_up_to_date() {
     for (name, schema) in [
         ("docs/rule.schema.json", schema::rule()),

@@ -116,7 +116,7 @@ const WORDS: [&str; 40] = [
 fn damaged_rule() -> impl Strategy<Value = (&'static str, Vec<u8>)> {
     let index = any::<prop::sample::Index>;
     let damage = (index(), 0_usize..40, prop::sample::select(&WORDS[..]), 1_usize..4);
-    let name = prop::sample::select(vec!["rule", "rule", "policy"]);
+    let name = prop::sample::select(vec!["rule", "rule", "policy", "budget"]);
     (name, index(), prop::collection::vec(damage, 0..6)).prop_map(|(name, at, damage)| {
         let mut paths = files(&root().join("fuzz/corpus").join(name));
         if name == "rule" {

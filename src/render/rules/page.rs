@@ -60,6 +60,11 @@ pub(super) fn parts(rule: &Rule, width: usize) -> Vec<PagePart> {
         let policy = format!("The policy file gives each finding the severity `{severity}`.");
         parts.push(PagePart::Prose(policy));
     }
+    if rule.group_by.budget {
+        let severities: Vec<&str> = rule.levels.iter().map(|(severity, _)| severity.as_str()).collect();
+        parts.push(PagePart::Prose(format!("The budget decides: {}.", severities.join(" or "))));
+        return parts;
+    }
     for (severity, condition) in &rule.levels {
         parts.push(PagePart::Under(severity.to_string()));
         parts.push(cel(&condition.source));
@@ -86,6 +91,7 @@ fn grouped(rule: &Rule) -> String {
     let sums = if rule.group_by.program { ". It also judges all clients of a program together" } else { "" };
     let together = match (words.as_slice(), &rule.matches) {
         (["input"], _) => "It judges the whole input.".to_owned(),
+        (["budget"], _) => "It judges a run by a budget (`kubetoll scan --budget`).".to_owned(),
         (_, None) => format!("It judges all requests, separately for each {keys}{sums}."),
         (_, Some(_)) => format!("It judges the requests that match, separately for each {keys}{sums}."),
     };

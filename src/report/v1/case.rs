@@ -38,7 +38,8 @@ pub struct Case {
     /// The stable identifier of the case. It depends on the program or client, the resource and the kind of requests.
     /// It does not depend on counts, on the number of the program's clients, or on the rules that match.
     pub(crate) fingerprint: String,
-    /// The location of the client's code, from `sources` of the policy file; null without an entry.
+    /// The location of the client's code, from `sources` of the policy file; null without an entry. For a finding on a
+    /// budget (`--budget`), the line of the budget file.
     pub(crate) source: Option<Source>,
 }
 

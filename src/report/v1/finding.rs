@@ -62,6 +62,21 @@ pub struct Finding {
     /// The stable identifier of the finding. It depends on the rule, the client and the request shape or resource,
     /// and not on counts.
     pub fingerprint: String,
+    /// The line of the budget file to change; null without `--budget`, and for findings of other rules.
+    pub(crate) budget: Option<BudgetLine>,
+}
+
+/// A line of a budget file (`--budget`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct BudgetLine {
+    pub(crate) file: String,
+    /// The line in the file, from 1.
+    pub(crate) line: u64,
+    /// The client of the entry, as in the file. For a client without an entry, its name as the file would list it.
+    pub(crate) client: String,
+    /// The YAML to write: the new limits, or the missing entry. Empty if the entry is for nobody.
+    pub(crate) write: Vec<String>,
 }
 
 /// Values sorted by name. They are in a list, because a map is slower: allocating its entries takes longer than its

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-use crate::judged::Agreement;
+use crate::judged::{Agreement, shape_text};
 use crate::ledger::histogram::Buckets;
 
 pub use case::{Case, Member, Members, Source};
@@ -27,8 +27,8 @@ pub use cost::{Amount, Cost, CostMinute, Inventory, InventoryFile, Lack, Load, R
 pub(crate) use etcd_log::{EtcdAmount, EtcdClient, EtcdLog, EtcdRequest, EtcdRequests, EtcdSlow, EtcdSource};
 pub use finding::Finding;
 pub(crate) use finding::{
-    Evidence, Example, FindingCounts, KnownProduct, Named, Path, Permission, Policy, Program, Rival,
-    RuleInfo, RuleRef, SourceInfo, Suppressed, SuppressionInfo, Who,
+    BudgetLine, Evidence, Example, FindingCounts, KnownProduct, Named, Path, Permission, Policy, Program,
+    Rival, RuleInfo, RuleRef, SourceInfo, Stats, Suppressed, SuppressionInfo, Who,
 };
 pub use input::{
     Copy, Damaged, Input, NotRead, NotReadFile, SkippedAt, SourceInput, UnknownFiles, UnreadAt, WithoutEvents,
@@ -463,6 +463,20 @@ impl Client {
 }
 
 impl Shape {
+    /// The name, such as `list pods cluster-wide ?limit=500`.
+    pub(crate) fn name(&self) -> String {
+        match &self.resource {
+            None => shape_text::OTHER_SHAPES.to_owned(),
+            Some(resource) => shape_text::name(
+                self.verb,
+                resource,
+                self.subresource.as_deref(),
+                self.scope,
+                &self.parameters,
+            ),
+        }
+    }
+
     /// Whether the shape is worth showing: the server reads from etcd for its requests, or ignores their limit or a
     /// parameter. Never true for long-running requests.
     pub(crate) fn is_costly(&self) -> bool {

@@ -1,8 +1,9 @@
-//! Properties of any text that is read as a rule or as a policy.
+//! Properties of any text that is read as a rule, a policy or a budget.
 
 use std::path::Path;
 use std::sync::LazyLock;
 
+use kubetoll::budget::Budget;
 use kubetoll::render::rules::{json, list, markdown, terminal};
 use kubetoll::rules::{FileErrors, Policy, RuleSet, parse_rule};
 
@@ -45,6 +46,14 @@ pub fn policy(text: &str) {
             assert!(!errors.0.is_empty());
             placed(text, &errors);
         }
+    }
+}
+
+/// The file is a budget, or every error has a place.
+pub fn budget(text: &str) {
+    if let Err(errors) = Budget::read("budget.yaml", text) {
+        assert!(!errors.0.is_empty());
+        placed(text, &errors);
     }
 }
 

@@ -8,7 +8,7 @@ use super::{cost_body, envelope_bodies, etcd_body, fuzz_bodies, klog_body, reade
 type Body = fn(&[u8]);
 
 /// The targets that do not decode an envelope.
-const OTHERS: [(&str, Body); 12] = [
+const OTHERS: [(&str, Body); 13] = [
     ("line", fuzz_bodies::line),
     ("uri", |bytes| text(bytes, fuzz_bodies::uri)),
     ("secrets", |bytes| text(bytes, fuzz_bodies::secrets)),
@@ -18,6 +18,7 @@ const OTHERS: [(&str, Body); 12] = [
     ("json_scanner", envelope_bodies::json_scanner),
     ("reader", reader_body::reader),
     ("rule", |bytes| text(bytes, rules_body::rule)),
+    ("budget", |bytes| text(bytes, rules_body::budget)),
     ("policy", |bytes| text(bytes, rules_body::policy)),
     ("etcd", etcd_body::etcd),
     ("inventory", cost_body::inventory),
