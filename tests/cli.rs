@@ -15,5 +15,6 @@ mod cli {
     mod flags;
     mod gates;
     mod policy;
+    mod story;
     mod upgrade;
 }
