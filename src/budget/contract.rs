@@ -24,7 +24,7 @@ pub struct SlopeReport {
     /// The number of request shapes that do not change by more than chance.
     pub(crate) unchanged: u64,
     /// What the entries with `perObject` of the budget file allow; empty without a budget.
-    pub(crate) judgements: Vec<SlopeJudgement>,
+    pub(crate) judgments: Vec<SlopeJudgment>,
     /// The entries that the runs break, as sentences.
     pub(crate) failures: Vec<String>,
 }
@@ -68,7 +68,7 @@ pub(crate) struct SlopePhase {
 /// An entry with `perObject`, and its slope in the runs.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct SlopeJudgement {
+pub(crate) struct SlopeJudgment {
     /// The line of `perObject` in the budget file.
     pub(crate) line: u64,
     pub(crate) client: String,

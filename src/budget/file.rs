@@ -1,5 +1,7 @@
 //! A budget file that is read and checked.
 
+use std::collections::HashMap;
+
 use regex::Regex;
 
 use super::number::Slack;
@@ -35,18 +37,13 @@ pub(super) const KEYS: [FileKey; 5] = [
 ];
 
 /// The keys of an entry of `clients`.
-pub(super) const CLIENT_KEYS: [FileKey; 4] = [
+pub(super) const CLIENT_KEYS: [FileKey; 3] = [
     required(
         "client",
         "The client's identity, such as system:serviceaccount:shop:operator; * stands for anything, such as a random \
          suffix. Clients that match one entry count together.",
     ),
     optional("unlisted", "As the key of the file, for the requests of this client."),
-    optional(
-        "minutes",
-        "The length of the longest run that was measured, in minutes. A run of about this length has the same bursts, so \
-         fewer differences are chance.",
-    ),
     required("requests", "The requests that the client may send, by request shape."),
 ];
 
@@ -59,10 +56,7 @@ pub(super) const REQUEST_KEYS: [FileKey; 8] = [
          first minute. Default: 0.",
     ),
     optional("perMinute", "The most other requests per minute, in steady state. Default: 0."),
-    optional(
-        "watches",
-        "The most watches that are open at the same time, of all instances together. Default: 0.",
-    ),
+    optional("watches", "The most watches of one start that are open at the same time. Default: 0."),
     optional(
         "servedFrom",
         "Where the server may serve the requests from: a source, or a list. Default: anywhere.",
@@ -122,6 +116,10 @@ pub struct Budget {
     pub(crate) clients_at: FilePosition,
     pub(crate) clients: Vec<BudgetClient>,
     pub(super) user_filter: Option<NameFilter>,
+    /// The first entry of each name.
+    pub(super) by_name: HashMap<String, usize>,
+    /// The entries whose name has `*`.
+    pub(super) patterns: Vec<usize>,
 }
 
 /// The entry of a client.
@@ -132,7 +130,6 @@ pub(crate) struct BudgetClient {
     /// The position of the name.
     pub(crate) at: FilePosition,
     pub(crate) unlisted: Option<Unlisted>,
-    pub(crate) minutes: Option<f64>,
     /// The position of the key `requests`.
     pub(crate) requests_at: FilePosition,
     pub(crate) requests: Vec<BudgetRequest>,
@@ -206,9 +203,13 @@ impl Budget {
     /// The index of the client's entry: the entry with its exact name, or else the first entry that matches.
     pub(super) fn entry_of(&self, name: &str, folding: &NameFolding) -> Option<usize> {
         let folded = folding.fold(name);
-        let exact = self.clients.iter().position(|own| own.client == name || own.client == folded);
-        exact.or_else(|| {
-            self.clients.iter().position(|own| own.pattern.is_match(name) || own.pattern.is_match(&folded))
+        let exact = self.by_name.get(name).or_else(|| self.by_name.get(&folded));
+        exact.copied().or_else(|| {
+            let matches = |at: &&usize| {
+                let pattern = &self.clients[**at].pattern;
+                pattern.is_match(name) || pattern.is_match(&folded)
+            };
+            self.patterns.iter().find(matches).copied()
         })
     }
 }

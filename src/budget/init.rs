@@ -69,8 +69,6 @@ pub(crate) fn init(runs: &[MeasuredRun], users: &[String], slack: Slack, unliste
     line(if clients.is_empty() { "clients: []" } else { "clients:" });
     for (client, shapes) in clients {
         line(&format!("  - client: {}", quoted(client)));
-        let minutes = runs.iter().filter_map(|run| run.clients.get(client)).map(|client| client.minutes);
-        line(&format!("    minutes: {}", plain(minutes.fold(0.0, f64::max))));
         line("    requests:");
         for (shape, measured) in shapes {
             let lines = entry(shape, &measured, slack);

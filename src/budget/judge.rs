@@ -106,6 +106,8 @@ impl BudgetJudging<'_> {
                     findings.extend(self.over(entry, request, client, shape));
                     findings.extend(self.moved(entry, request, client, shape));
                 }
+                // A log that begins after the client's start does not show its requests.
+                None if client.profile.was_running && !request.is_steady() => {}
                 None => findings.push(self.unused_request(entry, request, client)),
             }
         }
@@ -132,7 +134,6 @@ impl BudgetJudging<'_> {
         shape: &ShapeProfile,
     ) -> Option<AddedFinding> {
         let counts = PhaseCounts::new(&client.profile, shape, request.is_steady());
-        let counts = counts.compared_with(entry.minutes);
         let excesses: Vec<Excess> =
             Phase::ALL.into_iter().filter_map(|phase| excess(request, counts, phase)).collect();
         let first = excesses.first()?;
@@ -325,7 +326,7 @@ fn excess(request: &BudgetRequest, counts: PhaseCounts, phase: Phase) -> Option<
     let limit = request.limit(phase);
     // An entry without a rate is for requests of the start. If the client sends some of them later, they still count
     // for the start.
-    let counts = match phase {
+    let beyond = match phase {
         Phase::Minute if !request.is_steady() => {
             #[allow(
                 clippy::cast_possible_truncation,
@@ -339,7 +340,7 @@ fn excess(request: &BudgetRequest, counts: PhaseCounts, phase: Phase) -> Option<
         _ => counts,
     };
     let stated = request.limits[phase as usize].as_ref();
-    counts.exceeds(phase, limit).then(|| Excess {
+    beyond.exceeds(phase, limit).then(|| Excess {
         phase,
         limit,
         number: counts.number(phase),

@@ -7,8 +7,9 @@ use super::phase::Phase;
 use crate::diff::{NameFolding, is_above_limit};
 use crate::profile::{ClientProfile, RunProfile, ShapeProfile};
 
-/// Runs are alike if the longest is at most this many times as long as the shortest.
-const ALIKE: f64 = 1.5;
+/// The most that bursts widen what counts as chance: √10, so about three times the Poisson error. A test with one burst
+/// would otherwise never be above a limit.
+const MOST_DISPERSION: f64 = 10.0;
 
 /// A run, with its clients under the names that a budget uses.
 #[derive(Debug)]
@@ -30,35 +31,28 @@ pub(super) struct PhaseCounts {
 }
 
 impl PhaseCounts {
-    /// The same counts, for a comparison with runs of this length. Runs of about the same length have the same bursts, so
-    /// only the Poisson error is chance.
-    pub(super) fn compared_with(self, minutes: Option<f64>) -> Self {
-        let is_alike = minutes.is_some_and(|minutes| are_alike(minutes, self.minutes));
-        Self { dispersion: if is_alike { 1.0 } else { self.dispersion }, ..self }
-    }
-
     /// `is_steady` says whether requests that the client sends only at its start belong to the steady state. The run
     /// may be too short to show more of them.
     pub(super) fn new(client: &ClientProfile, shape: &ShapeProfile, is_steady: bool) -> Self {
         let once = if is_steady { 0 } else { shape.once };
         Self {
-            start: shape.informer_starts + once,
+            start: if client.was_running { 0 } else { shape.informer_starts + once },
             steady: shape.steady + shape.once - once,
-            watches: shape.watches,
+            watches: if client.was_running || shape.is_partial { 0 } else { shape.watches },
             starts: client.starts.max(1),
             minutes: client.minutes,
-            dispersion: shape.dispersion,
+            dispersion: shape.dispersion.min(MOST_DISPERSION),
         }
     }
 
-    /// The number that a limit is compared with. A count for each start is rounded up.
+    /// The number that a limit is compared with. Counts for each start are rounded up.
     #[allow(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
     pub(super) fn number(&self, phase: Phase) -> f64 {
         match phase {
             Phase::Start => self.start.div_ceil(self.starts) as f64,
             Phase::Minute if self.minutes > 0.0 => self.steady as f64 / self.minutes,
             Phase::Minute => 0.0,
-            Phase::Watches => self.watches as f64,
+            Phase::Watches => self.watches.div_ceil(self.starts) as f64,
         }
     }
 
@@ -80,11 +74,6 @@ impl PhaseCounts {
             Phase::Start | Phase::Watches => self.number(phase) < limit,
         }
     }
-}
-
-/// Whether two runs are about as long as each other.
-pub(super) fn are_alike(minutes: f64, other: f64) -> bool {
-    minutes.max(other) <= minutes.min(other) * ALIKE
 }
 
 /// The clients of each entry of a budget, together.
@@ -131,6 +120,6 @@ pub(crate) fn used(budget: &Budget, run: &RunProfile) -> Vec<Vec<Option<UsedRequ
 #[allow(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
 pub(super) fn sources(shape: &ShapeProfile) -> BTreeSet<&str> {
     let main = shape.main_source();
-    let others = shape.served_from.iter().filter(|(_, requests)| is_above_limit(**requests as f64, 0.0, 1.0));
-    others.map(|(source, _)| source.as_str()).chain(Some(main).filter(|main| !main.is_empty())).collect()
+    let others = shape.accepted().filter(|(_, requests)| is_above_limit(*requests as f64, 0.0, 1.0));
+    others.map(|(source, _)| source).chain(Some(main).filter(|main| !main.is_empty())).collect()
 }

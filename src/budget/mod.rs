@@ -18,7 +18,7 @@ mod slope;
 mod unfit;
 
 pub use contract::SlopeReport;
-pub(crate) use contract::{SlopeJudgement, SlopePhase, SlopeRow};
+pub(crate) use contract::{SlopeJudgment, SlopePhase, SlopeRow};
 pub use file::Budget;
 pub(crate) use file::{BudgetClient, BudgetRequest, FILE_NAME, LONGEST, Unlisted};
 pub(crate) use init::init;

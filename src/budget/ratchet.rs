@@ -9,6 +9,9 @@ use super::phase::Phase;
 use crate::files::FilePosition;
 use crate::profile::{ClientProfile, ShapeProfile};
 
+/// A shorter run lowers nothing, in minutes.
+const SHORTEST_RUN: f64 = 2.0;
+
 /// What a ratchet changes.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Ratchet {
@@ -68,7 +71,7 @@ pub(crate) fn ratchet(budget: &Budget, text: &str, runs: &[MeasuredRun]) -> Resu
             }
             for phase in Phase::ALL {
                 let Some(limit) = &request.limits[phase as usize] else { continue };
-                match lower(request, phase, limit.value, &shapes, (budget, entry.minutes)) {
+                match lower(request, phase, limit.value, &shapes, budget) {
                     Lower::Stays => {}
                     Lower::Undecided => done.undecided += 1,
                     Lower::To { measured, limit: after } => {
@@ -118,22 +121,24 @@ fn lower(
     phase: Phase,
     limit: f64,
     shapes: &[OwnShape<'_>],
-    (budget, minutes): (&Budget, Option<f64>),
+    budget: &Budget,
 ) -> Lower {
     let is_steady = request.is_steady() || shapes.iter().any(|own| own.shape.steady > 0);
-    let counts: Vec<PhaseCounts> = shapes
-        .iter()
-        .map(|own| PhaseCounts::new(own.client, own.shape, is_steady).compared_with(minutes))
-        .collect();
+    let counts: Vec<PhaseCounts> =
+        shapes.iter().map(|own| PhaseCounts::new(own.client, own.shape, is_steady)).collect();
     let largest = counts.iter().map(|counts| counts.number(phase)).fold(0.0, f64::max);
-    // A log that begins after the client started shows nothing of its start.
-    let shows_phase = match phase {
-        Phase::Start => largest > 0.0 && shapes.iter().all(|own| !own.client.was_running),
-        Phase::Minute => true,
-        Phase::Watches => {
-            largest > 0.0 && shapes.iter().all(|own| own.shows_open_watches && !own.shape.is_partial)
-        }
-    };
+    // A short run may end before all requests of a start, and shows hardly any steady state. A log that begins after the
+    // client started shows nothing of its start.
+    let is_long = shapes.iter().all(|own| own.client.minutes >= SHORTEST_RUN);
+    let shows_start = largest > 0.0 && shapes.iter().all(|own| !own.client.was_running);
+    let shows_phase = is_long
+        && match phase {
+            Phase::Start => shows_start,
+            Phase::Minute => true,
+            Phase::Watches => {
+                shows_start && shapes.iter().all(|own| own.shows_open_watches && !own.shape.is_partial)
+            }
+        };
     let measured = if phase.is_whole() { largest } else { round_up(largest) };
     let after = allowed(phase, measured, budget.slack);
     if !shows_phase || !is_above(limit, after) {
@@ -262,8 +267,10 @@ clients:
     fn a_short_run_and_a_log_without_a_start_prove_nothing() {
         let done = ratcheted(FILE, &[run(&[("list pods", shape(0, 20, 0))], 2.0)]).expect("a ratchet");
         assert_eq!((&*done.text, done.lowered.len(), done.undecided), (FILE, 0, 0));
-        let done = ratcheted(FILE, &[run(&[("get pods", shape(0, 9, 0))], 1.0)]).expect("a ratchet");
+        let done = ratcheted(FILE, &[run(&[("get pods", shape(0, 27, 0))], 3.0)]).expect("a ratchet");
         assert_eq!((&*done.text, done.undecided), (FILE, 1));
+        let done = ratcheted(FILE, &[run(&[("get pods", shape(0, 1, 1))], 1.0)]).expect("a ratchet");
+        assert_eq!((&*done.text, done.undecided), (FILE, 0));
     }
 
     #[test]

@@ -51,6 +51,8 @@ impl BudgetReader<'_> {
             clients_at: node.at,
             clients: Vec::new(),
             user_filter: None,
+            by_name: HashMap::new(),
+            patterns: Vec::new(),
         };
         let at = node.at;
         let (mut seen, mut clients) = (Vec::new(), None);
@@ -83,6 +85,12 @@ impl BudgetReader<'_> {
         }
         let names = budget.clients.iter().map(|client| (&*client.client, client.at));
         self.duplicates(names, "the client");
+        for (index, entry) in budget.clients.iter().enumerate() {
+            budget.by_name.entry(entry.client.clone()).or_insert(index);
+            if entry.client.contains('*') {
+                budget.patterns.push(index);
+            }
+        }
         budget
     }
 
@@ -153,14 +161,13 @@ impl BudgetReader<'_> {
     fn client(&mut self, node: YamlNode, slack: Slack) -> Option<BudgetClient> {
         let at = node.at;
         let is_map = matches!(node.content, YamlValue::Map(_));
-        let (mut name, mut unlisted, mut minutes) = (None, None, None);
+        let (mut name, mut unlisted) = (None, None);
         let (mut requests, mut requests_at) = (Vec::new(), at);
         let mut seen = Vec::new();
         for (key, node) in self.reader.map("an entry of clients", node) {
             match key.value.as_str() {
                 "client" => name = self.reader.text("client", node),
                 "unlisted" => unlisted = self.unlisted(node),
-                "minutes" => minutes = self.number("minutes", &node, false).map(|minutes| minutes.value),
                 "requests" => {
                     requests_at = key.at;
                     let nodes = self.reader.list("requests", node);
@@ -180,15 +187,7 @@ impl BudgetReader<'_> {
         self.duplicates(shapes, "the request");
         let name = name?;
         let pattern = compiled(&name, &mut self.reader)?;
-        Some(BudgetClient {
-            at: name.at,
-            client: name.value,
-            unlisted,
-            minutes,
-            requests_at,
-            requests,
-            pattern,
-        })
+        Some(BudgetClient { at: name.at, client: name.value, unlisted, requests_at, requests, pattern })
     }
 
     fn request(&mut self, node: YamlNode, slack: Slack) -> Option<BudgetRequest> {

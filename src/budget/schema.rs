@@ -27,7 +27,6 @@ fn client() -> Value {
     object(&CLIENT_KEYS, |key| match key {
         "client" => text(),
         "unlisted" => unlisted(),
-        "minutes" => number(),
         _ => json!({ "type": "array", "items": request() }),
     })
 }

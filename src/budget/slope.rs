@@ -2,12 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::contract::{SlopeJudgement, SlopePhase, SlopeReport, SlopeRow, SlopeRun};
+use super::contract::{SlopeJudgment, SlopePhase, SlopeReport, SlopeRow, SlopeRun};
 use super::file::Budget;
-use super::measured::{PhaseCounts, are_alike};
+use super::measured::PhaseCounts;
 use super::number::plain;
 use crate::diff::{NameFolding, RateChange, RateSample, WithinRuns, compare_rates};
 use crate::profile::{ClientProfile, RunProfile};
+
+/// Runs have similar lengths if the longest is at most this many times as long as the shortest.
+const SIMILAR: f64 = 1.5;
 
 /// A run with a number of custom resources.
 #[derive(Debug)]
@@ -40,10 +43,9 @@ pub(crate) fn slope(runs: &[ObjectRun], budget: Option<&Budget>) -> Result<Slope
     let compared =
         Sides { clients: [side(from), side(to)], minutes: [from, to].map(|n| minutes(runs, n)), from, to };
     let rows = compared.rows();
-    let judgements =
-        budget.map(|budget| judgements(budget, &rows, from, to)).transpose()?.unwrap_or_default();
+    let judgments = budget.map(|budget| judgments(budget, &rows, from, to)).transpose()?.unwrap_or_default();
     let failures =
-        judgements.iter().filter(|one| !one.is_within).filter_map(|one| Some(failure(one, budget?)));
+        judgments.iter().filter(|one| !one.is_within).filter_map(|one| Some(failure(one, budget?)));
     let failures = failures.collect();
     let (mut growing, rest): (Vec<SlopeRow>, Vec<SlopeRow>) =
         rows.into_iter().partition(|row| row.largest() > 0.0);
@@ -66,7 +68,7 @@ pub(crate) fn slope(runs: &[ObjectRun], budget: Option<&Budget>) -> Result<Slope
         growing,
         shrinking,
         unchanged: unchanged.len() as u64,
-        judgements,
+        judgments,
         failures,
     })
 }
@@ -110,6 +112,10 @@ impl Sides {
     fn row(&self, client: &str, shape: &str) -> SlopeRow {
         let profiles = || self.clients.iter().flatten().filter_map(|run| run.get(client)?.shapes.get(shape));
         let is_steady = profiles().any(|shape| shape.steady > 0);
+        // A run that begins after the client's start does not show what the other run shows.
+        let shows_start =
+            !self.clients.iter().flatten().filter_map(|run| run.get(client)).any(|client| client.was_running);
+        let shows_watches = shows_start && !profiles().any(|shape| shape.is_partial);
         let dispersion = profiles().map(|shape| shape.dispersion).fold(1.0, f64::max);
         let counts = |side: usize| -> Vec<PhaseCounts> {
             let runs = self.clients[side].iter().zip(&self.minutes[side]);
@@ -124,7 +130,12 @@ impl Sides {
         let sides = [counts(0), counts(1)];
         let minutes = || sides.iter().flatten().map(|counts| counts.minutes);
         let (shortest, longest) = (minutes().fold(f64::INFINITY, f64::min), minutes().fold(0.0, f64::max));
-        let within = WithinRuns { dispersion, has_similar_lengths: are_alike(shortest, longest) };
+        // A test with more objects repeats its bursts, so in runs of similar lengths they are not chance.
+        let has_similar_lengths = longest <= shortest * SIMILAR;
+        let within = WithinRuns {
+            dispersion: if has_similar_lengths { 1.0 } else { dispersion },
+            has_similar_lengths,
+        };
         #[allow(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
         let samples = |of: &dyn Fn(&PhaseCounts) -> (u64, f64)| {
             [0, 1].map(|side| -> Vec<RateSample> {
@@ -136,9 +147,11 @@ impl Sides {
             })
         };
         #[allow(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-        let per_start = samples(&|counts| (counts.start, counts.starts as f64));
+        let per_start = samples(&|counts| (if shows_start { counts.start } else { 0 }, counts.starts as f64));
         let per_minute = samples(&|counts| (counts.steady, counts.minutes));
-        let watches = samples(&|counts| (counts.watches, 1.0));
+        #[allow(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+        let watches =
+            samples(&|counts| (if shows_watches { counts.watches } else { 0 }, counts.starts as f64));
         let is_decided = compare_rates(&per_minute[0], &per_minute[1], within) != RateChange::Undecided;
         SlopeRow {
             client: client.to_owned(),
@@ -174,8 +187,8 @@ fn is_other_count(sides: &[Vec<RateSample>; 2]) -> bool {
     many.0 - few.1 >= 0.5 || few.0 - many.1 >= 0.5
 }
 
-fn judgements(budget: &Budget, rows: &[SlopeRow], from: u64, to: u64) -> Result<Vec<SlopeJudgement>, String> {
-    let mut judgements = Vec::new();
+fn judgments(budget: &Budget, rows: &[SlopeRow], from: u64, to: u64) -> Result<Vec<SlopeJudgment>, String> {
+    let mut judgments = Vec::new();
     for client in &budget.clients {
         for request in &client.requests {
             let Some(limit) = request.per_object else { continue };
@@ -187,7 +200,7 @@ fn judgements(budget: &Budget, rows: &[SlopeRow], from: u64, to: u64) -> Result<
             }
             let row = rows.iter().find(|row| row.client == client.client && row.shape == request.request);
             let slope = row.map(SlopeRow::largest);
-            judgements.push(SlopeJudgement {
+            judgments.push(SlopeJudgment {
                 line: limit.at.line,
                 client: client.client.clone(),
                 shape: request.request.clone(),
@@ -197,11 +210,11 @@ fn judgements(budget: &Budget, rows: &[SlopeRow], from: u64, to: u64) -> Result<
             });
         }
     }
-    Ok(judgements)
+    Ok(judgments)
 }
 
-fn failure(judgement: &SlopeJudgement, budget: &Budget) -> String {
-    let SlopeJudgement { line, client, shape, max_slope, slope, .. } = judgement;
+fn failure(judgment: &SlopeJudgment, budget: &Budget) -> String {
+    let SlopeJudgment { line, client, shape, max_slope, slope, .. } = judgment;
     let place = format!("{}:{line}", budget.file);
     match slope {
         Some(slope) => format!(

@@ -17,6 +17,8 @@ use crate::files::read_up_to;
 use crate::profile::RunProfile;
 use crate::render;
 
+/// The client of all nodes together.
+const NODES: &str = "system:node:*";
 /// The shortest run that shows a steady state, in minutes.
 const SHORT: f64 = 2.0;
 
@@ -75,7 +77,15 @@ impl<'a> BudgetRuns<'a> {
         check_stdin(logs)?;
         let folding = NameFolding::default();
         let read = |path: &PathBuf| {
-            let run = self.read(path)?;
+            let mut run = self.read(path)?;
+            // In a budget, * matches any text.
+            let has_star = |name: &str| name.contains('*') && name != NODES;
+            let starred = run.clients.keys().filter(|name| has_star(name)).count();
+            if starred > 0 {
+                let names = render::plain::counted(starred as u64, "client");
+                say(&format!("note: {}: {names} with * in the name cannot have a budget", paths::name(path)));
+                run.clients.retain(|name, _| !has_star(name));
+            }
             Ok(MeasuredRun {
                 clients: folding.fold_clients(&run),
                 shows_open_watches: run.shows_open_watches,

@@ -45,7 +45,16 @@ impl<'a> RunReader<'a> {
                 );
             }
             let json = std::fs::read(path).with_context(|| paths::name(path))?;
-            return RunProfile::from_report(&json).with_context(|| paths::name(path));
+            let run = RunProfile::from_report(&json).with_context(|| paths::name(path))?;
+            let flags = self.reading.filter.flags();
+            if !flags.is_empty() && run.filters.as_ref() != Some(&flags) {
+                bail!(
+                    "{}: this saved report was made without {}; scan its log again with it",
+                    paths::name(path),
+                    flags.join(" ")
+                );
+            }
+            return Ok(run);
         }
         self.read_logs(path).map_err(|error| {
             let (text, name) = (format!("{error:#}"), paths::name(path));

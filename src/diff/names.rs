@@ -95,7 +95,14 @@ fn is_random(text: &str) -> bool {
     let is_number = text.len() >= 3 && text.bytes().all(|byte| byte.is_ascii_digit());
     let is_hex = text.len() >= 4 && has_digit && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let is_hash = has_digit && (6..=10).contains(&text.len()) && pod_name::is_generated(text);
-    is_number || is_hex || is_hash || (pod_name::is_random(text) && text != "httpd")
+    let is_version = text.rsplit_once('v').is_some_and(|(word, digits)| {
+        all_of(word, u8::is_ascii_lowercase) && all_of(digits, u8::is_ascii_digit)
+    });
+    is_number || is_hex || is_hash || (pod_name::is_random(text) && text != "httpd" && !is_version)
+}
+
+fn all_of(text: &str, is: fn(&u8) -> bool) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| is(&byte))
 }
 
 #[cfg(test)]
@@ -118,6 +125,7 @@ mod tests {
             ("system:serviceaccount:a:proxy-oauth2", "system:serviceaccount:a:proxy-oauth2"),
             ("system:serviceaccount:a:widgets-v1", "system:serviceaccount:a:widgets-v1"),
             ("apache-httpd", "apache-httpd"),
+            ("csi-nfsv4", "csi-nfsv4"),
             ("-1234", "-1234"),
         ] {
             assert_eq!(folding.fold(name), folded);
@@ -129,9 +137,9 @@ mod tests {
         let names =
             |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<String>>();
         let folding =
-            NameFolding::new(&[], names(&["csi-nfsv4", "e2e-x7k2p"]), names(&["csi-nfsv4", "e2e-9dl4w"]));
-        let folded = ["csi-nfsv4", "e2e-x7k2p", "e2e-9dl4w"].map(|name| folding.fold(name));
-        assert_eq!(folded, ["csi-nfsv4", "e2e-*", "e2e-*"]);
+            NameFolding::new(&[], names(&["job-12345", "e2e-x7k2p"]), names(&["job-12345", "e2e-9dl4w"]));
+        let folded = ["job-12345", "e2e-x7k2p", "e2e-9dl4w"].map(|name| folding.fold(name));
+        assert_eq!(folded, ["job-12345", "e2e-*", "e2e-*"]);
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub struct RunProfile {
 pub struct ClientProfile {
     /// From the client's first request to the end of the run.
     pub(crate) minutes: f64,
-    /// How often the client started: the most starts of one of its informers, or else the number of its instances.
+    /// How often the client started; see [`starts`].
     pub(crate) starts: u64,
     /// The client was running before the log begins, and does not start in it. So the log does not show its first
     /// LISTs, and may not show all its watches.
@@ -226,16 +226,11 @@ impl ClientProfile {
         let own_minutes = first.zip(span).map_or(0.0, |(first, (_, last))| minutes(last - first));
         let shapes = || saved.shapes.iter().filter(|shape| !is_of_one_object(shape));
         let patterns = || shapes().filter_map(|shape| shape.pattern.as_ref());
-        let mut starts: Vec<u64> =
-            patterns().filter_map(|pattern| Some(pattern.informers.as_ref()?.starts)).collect();
-        starts.retain(|starts| *starts > 0);
-        // Some informers run only in the leader.
-        let most = starts.iter().max().copied();
-        let instances = || patterns().map(|pattern| pattern.instances).max();
-        let was_running = starts.is_empty() && saved.shapes.iter().any(continues_earlier_watch);
+        let was_running = patterns().all(|pattern| pattern.starts() == 0)
+            && saved.shapes.iter().any(continues_earlier_watch);
         let mut client = Self {
             minutes: own_minutes,
-            starts: if was_running { 1 } else { most.or_else(instances).unwrap_or(1).max(1) },
+            starts: if was_running { 1 } else { starts(saved) },
             was_running,
             shapes: BTreeMap::new(),
         };
@@ -299,6 +294,32 @@ impl ShapeProfile {
         *if is_once { &mut shape.once } else { &mut shape.steady } = rest;
         shape
     }
+}
+
+/// How often a client starts: the number of its instances, times the starts of each. An instance may start several
+/// informers for one resource, such as one for each namespace, or two by mistake. They are open at the same time. After a
+/// restart of the container, the watches of the first start are gone.
+fn starts(client: &SavedClient) -> u64 {
+    #[derive(Default)]
+    struct InformersOfResource {
+        starts: u64,
+        instances: u64,
+        open: u64,
+    }
+    let mut informers: BTreeMap<_, InformersOfResource> = BTreeMap::new();
+    for shape in client.shapes.iter().filter(|shape| !is_of_one_object(shape)) {
+        let Some(pattern) = &shape.pattern else { continue };
+        let own = informers.entry((&shape.resource, &shape.scope)).or_default();
+        own.starts += pattern.starts();
+        own.instances = own.instances.max(pattern.instances);
+        own.open += pattern.watches.as_ref().and_then(|watches| watches.concurrent).unwrap_or(0);
+    }
+    let all_instances = informers.values().map(|own| own.instances).max();
+    let started = || informers.values().filter(|own| own.starts > 0);
+    let instances = started().map(|own| own.instances).max();
+    let of_each = started().map(|own| own.starts / own.open.max(own.instances).max(1)).min();
+    let starts = instances.zip(of_each).map(|(instances, of_each)| instances * of_each.max(1));
+    starts.or(all_instances).unwrap_or(1).max(1)
 }
 
 fn time(text: Option<&String>) -> Option<i64> {

@@ -170,6 +170,13 @@ pub(super) struct SavedPattern {
     pub(super) watches: Option<SavedWatches>,
 }
 
+impl SavedPattern {
+    /// First LISTs of informers.
+    pub(super) fn starts(&self) -> u64 {
+        self.informers.as_ref().map_or(0, |informers| informers.starts)
+    }
+}
+
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SavedInformers {

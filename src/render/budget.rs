@@ -131,7 +131,7 @@ fn uses(request: &BudgetRequest, used: Option<&UsedRequest>) -> String {
             if limit > 0.0 {
                 format!("{text} ({:.0} %)", number * 100.0 / limit)
             } else {
-                format!("{text} (no limit)")
+                format!("{text} (above the limit 0)")
             }
         })
         .collect();

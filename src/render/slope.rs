@@ -6,7 +6,7 @@ use super::markdown::inline;
 use super::plain::{counted, escaped};
 use super::style::{BOLD, DIM, ERROR, FIX, WARNING};
 use super::table::{table, wrapped};
-use crate::budget::{SlopeJudgement, SlopePhase, SlopeReport, SlopeRow, plain};
+use crate::budget::{SlopeJudgment, SlopePhase, SlopeReport, SlopeRow, plain};
 
 /// The largest width of the column of clients.
 const WIDEST_CLIENT: usize = 36;
@@ -44,11 +44,11 @@ pub(crate) fn text(report: &SlopeReport, top: usize, width: usize) -> String {
         }
     }
     page.push(wrapped("\n", "", &unchanged(report), width));
-    if !report.judgements.is_empty() {
+    if !report.judgments.is_empty() {
         page.push(format!("\n{WARNING}Budget{WARNING:#}\n"));
     }
-    for judgement in &report.judgements {
-        page.push(wrapped("- ", "  ", &escaped(&judged(judgement)), width));
+    for judgment in &report.judgments {
+        page.push(wrapped("- ", "  ", &escaped(&judged(judgment)), width));
     }
     page.concat()
 }
@@ -81,10 +81,10 @@ pub(crate) fn markdown(report: &SlopeReport) -> String {
         }
     }
     page.push(format!("\n{}\n", unchanged(report)));
-    if !report.judgements.is_empty() {
+    if !report.judgments.is_empty() {
         page.push("\n### Budget\n\n".to_owned());
     }
-    page.extend(report.judgements.iter().map(|one| format!("- {}\n", inline::words(&judged(one)))));
+    page.extend(report.judgments.iter().map(|one| format!("- {}\n", inline::words(&judged(one)))));
     page.concat()
 }
 
@@ -136,8 +136,8 @@ fn rate(number: f64) -> String {
     if number >= 1_000.0 { format!("{number:.0}") } else { plain(number) }
 }
 
-fn judged(judgement: &SlopeJudgement) -> String {
-    let SlopeJudgement { line, client, shape, max_slope, slope, is_within } = judgement;
+fn judged(judgment: &SlopeJudgment) -> String {
+    let SlopeJudgment { line, client, shape, max_slope, slope, is_within } = judgment;
     let verdict = if *is_within { "within" } else { "above" };
     match slope {
         Some(slope) => format!(
