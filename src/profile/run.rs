@@ -296,9 +296,10 @@ impl ShapeProfile {
     }
 }
 
-/// How often a client starts: the number of its instances, times the starts of each. An instance may start several
-/// informers for one resource, such as one for each namespace, or two by mistake. They are open at the same time. After a
-/// restart of the container, the watches of the first start are gone.
+/// How often a client starts: the number of its instances, times the starts of each.
+///
+/// An instance may start several informers for one resource, such as one for each namespace. Their watches are open at the
+/// same time. After a restart of the container, the watches of the first start are gone.
 fn starts(client: &SavedClient) -> u64 {
     #[derive(Default)]
     struct InformersOfResource {
