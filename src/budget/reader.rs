@@ -363,7 +363,7 @@ mod tests {
     fn each_error_has_its_position_and_all_are_reported() {
         let text = "\
 version: 2
-unlisted: faill
+unlisted: fail2
 slack: 20
 usrs: [a]
 clients:
@@ -386,7 +386,7 @@ clients:
         let found = errors(text);
         let expected = [
             "b.yaml:1:10: version must be 1; this kubetoll reads no other version",
-            "b.yaml:2:11: unlisted cannot be 'faill'; did you mean 'fail'?",
+            "b.yaml:2:11: unlisted cannot be 'fail2'; did you mean 'fail'?",
             "b.yaml:3:8: slack: '20' is not a slack; write a percentage from 0% to 10000%, such as 20%",
             "b.yaml:4:1: no such key 'usrs'; did you mean 'users'?",
             "b.yaml:7:15: unlisted cannot be 'never'; known: allow, warn, fail",
