@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::file::Budget;
 use super::phase::Phase;
-use crate::diff::{NameFolding, is_above_limit};
+use crate::diff::NameFolding;
+use crate::diff::noise::is_above_limit;
 use crate::profile::{ClientProfile, RunProfile, ShapeProfile};
 
 /// The most that bursts widen what counts as chance: √10, so about three times the Poisson error. A test with one burst

@@ -6,7 +6,8 @@ use super::contract::{SlopeJudgment, SlopePhase, SlopeReport, SlopeRow, SlopeRun
 use super::file::Budget;
 use super::measured::PhaseCounts;
 use super::number::plain;
-use crate::diff::{NameFolding, RateChange, RateSample, WithinRuns, compare_rates};
+use crate::diff::NameFolding;
+use crate::diff::noise::{self, RateChange, RateSample, WithinRuns};
 use crate::profile::{ClientProfile, RunProfile};
 
 /// Runs have similar lengths if the longest is at most this many times as long as the shortest.
@@ -152,7 +153,7 @@ impl Sides {
         #[allow(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
         let watches =
             samples(&|counts| (if shows_watches { counts.watches } else { 0 }, counts.starts as f64));
-        let is_decided = compare_rates(&per_minute[0], &per_minute[1], within) != RateChange::Undecided;
+        let is_decided = noise::compare(&per_minute[0], &per_minute[1], within) != RateChange::Undecided;
         SlopeRow {
             client: client.to_owned(),
             shape: shape.to_owned(),
@@ -164,27 +165,16 @@ impl Sides {
 
     #[allow(clippy::cast_precision_loss, reason = "numbers of objects are far below 2^52")]
     fn phase(&self, sides: &[Vec<RateSample>; 2], is_decided: bool) -> SlopePhase {
-        let [from, to] = [0, 1].map(|side| rate(&sides[side]));
+        let [from, to] = [0, 1].map(|side| noise::rate(&sides[side]));
         SlopePhase { from, to, slope: (to - from) / (self.to - self.from) as f64, is_decided }
     }
-}
-
-fn rate(samples: &[RateSample]) -> f64 {
-    let units: f64 = samples.iter().map(|sample| sample.units).sum();
-    if units > 0.0 { samples.iter().map(|sample| sample.requests).sum::<f64>() / units } else { 0.0 }
 }
 
 /// Whether all runs with more objects differ from all other runs by half a request or more. Starts and watches are alike
 /// in each run, so less is chance.
 fn is_other_count(sides: &[Vec<RateSample>; 2]) -> bool {
-    let range = |side: usize| {
-        let rates = sides[side].iter().filter(|sample| sample.units > 0.0);
-        rates
-            .map(|sample| sample.requests / sample.units)
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), rate| (low.min(rate), high.max(rate)))
-    };
-    let (few, many) = (range(0), range(1));
-    many.0 - few.1 >= 0.5 || few.0 - many.1 >= 0.5
+    let [few, many] = sides.each_ref().map(|samples| noise::range(samples));
+    few.zip(many).is_some_and(|(few, many)| many.0 - few.1 >= 0.5 || few.0 - many.1 >= 0.5)
 }
 
 fn judgments(budget: &Budget, rows: &[SlopeRow], from: u64, to: u64) -> Result<Vec<SlopeJudgment>, String> {

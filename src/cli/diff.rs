@@ -47,12 +47,9 @@ fn diff(args: &DiffArgs, threads: usize) -> anyhow::Result<u8> {
 
 fn write(report: &DiffReport, args: &DiffArgs) -> anyhow::Result<()> {
     let output = TextOutput::prepare(args.output.as_deref())?;
-    let by_extension = || match args.output.as_deref().map(format::ending).as_deref() {
-        Some("json") => DiffFormat::Json,
-        Some("md" | "markdown") => DiffFormat::Markdown,
-        _ => DiffFormat::Text,
-    };
-    match args.format.unwrap_or_else(by_extension) {
+    let of_file =
+        format::of_ending(args.output.as_deref(), [DiffFormat::Text, DiffFormat::Json, DiffFormat::Markdown]);
+    match args.format.unwrap_or(of_file) {
         DiffFormat::Text => {
             output.write(&render::diff::text(report, &args.per, args.top, width()), args.color.choice())
         }

@@ -52,6 +52,15 @@ impl Format {
     }
 }
 
+/// The format of a page by the ending of its file: text, JSON or Markdown.
+pub(super) fn of_ending<T>(output: Option<&Path>, [text, json, markdown]: [T; 3]) -> T {
+    match output.map(ending).as_deref() {
+        Some("json") => json,
+        Some("md" | "markdown") => markdown,
+        _ => text,
+    }
+}
+
 /// The file extension in lower case; empty if there is none.
 pub(super) fn ending(path: &Path) -> String {
     path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase()).unwrap_or_default()

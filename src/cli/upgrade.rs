@@ -195,12 +195,9 @@ fn report(
 
 fn write(report: &UpgradeReport, args: &UpgradeArgs) -> anyhow::Result<()> {
     let output = TextOutput::prepare(args.output.as_deref())?;
-    let by_extension = || match args.output.as_deref().map(format::ending).as_deref() {
-        Some("json") => UpgradeFormat::Json,
-        Some("md" | "markdown") => UpgradeFormat::Markdown,
-        _ => UpgradeFormat::Text,
-    };
-    match args.format.unwrap_or_else(by_extension) {
+    let of_file =
+        format::of_ending(args.output.as_deref(), [UpgradeFormat::Text, UpgradeFormat::Json, UpgradeFormat::Markdown]);
+    match args.format.unwrap_or(of_file) {
         UpgradeFormat::Text => {
             output.write(&render::upgrade::text(report, args.top, width()), args.color.choice())
         }

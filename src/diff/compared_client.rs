@@ -13,6 +13,8 @@ const SIMILAR: f64 = 1.5;
 const TOO_SHORT: f64 = 2.0;
 /// Rates have rounding errors.
 const ROUNDING: f64 = 1e-9;
+/// If both sides have fewer requests, a difference without a decision gets no row.
+const FEW: u64 = 5;
 /// The smallest relative difference without a decision that gets a row.
 const MIN_UNDECIDED: f64 = 0.2;
 
@@ -252,6 +254,9 @@ impl ComparedShape<'_> {
         let rates = |phase: &PhaseDifference| phase.rates().filter(|_| phase.size() >= MIN_UNDECIDED);
         let largest = phases.all().into_iter().max_by(|a, b| a.size().total_cmp(&b.size()))?;
         let requests = [0, 1].map(|side| self.sums[side].requests());
+        if requests.iter().all(|requests| (1..FEW).contains(requests)) {
+            return None;
+        }
         // Without a start on one side, only the other side shows such a request.
         if rates(largest).is_none() && requests.iter().all(|requests| *requests > 0) {
             return None;

@@ -23,7 +23,7 @@ pub(crate) enum RateChange {
 }
 
 /// The rate of all runs together. Zero without units.
-pub(super) fn rate(samples: &[RateSample]) -> f64 {
+pub(crate) fn rate(samples: &[RateSample]) -> f64 {
     let sum = pooled(samples);
     if sum.units > 0.0 { sum.requests / sum.units } else { 0.0 }
 }
@@ -34,7 +34,7 @@ fn pooled(samples: &[RateSample]) -> RateSample {
 }
 
 /// The lowest and the highest rate of a run; `None` without units.
-pub(super) fn range(samples: &[RateSample]) -> Option<(f64, f64)> {
+pub(crate) fn range(samples: &[RateSample]) -> Option<(f64, f64)> {
     let rates =
         || samples.iter().filter(|sample| sample.units > 0.0).map(|sample| sample.requests / sample.units);
     let (low, high) = (rates().reduce(f64::min)?, rates().reduce(f64::max)?);
