@@ -223,8 +223,10 @@ fn slope(args: &BudgetSlopeArgs, threads: usize) -> anyhow::Result<u8> {
 
 fn write_slope(report: &SlopeReport, args: &BudgetSlopeArgs) -> anyhow::Result<()> {
     let output = TextOutput::prepare(args.output.as_deref())?;
-    let of_file =
-        format::of_ending(args.output.as_deref(), [SlopeFormat::Text, SlopeFormat::Json, SlopeFormat::Markdown]);
+    let of_file = format::of_ending(
+        args.output.as_deref(),
+        [SlopeFormat::Text, SlopeFormat::Json, SlopeFormat::Markdown],
+    );
     match args.format.unwrap_or(of_file) {
         SlopeFormat::Text => {
             output.write(&render::slope::text(report, args.top, width()), args.color.choice())

@@ -195,8 +195,10 @@ fn report(
 
 fn write(report: &UpgradeReport, args: &UpgradeArgs) -> anyhow::Result<()> {
     let output = TextOutput::prepare(args.output.as_deref())?;
-    let of_file =
-        format::of_ending(args.output.as_deref(), [UpgradeFormat::Text, UpgradeFormat::Json, UpgradeFormat::Markdown]);
+    let of_file = format::of_ending(
+        args.output.as_deref(),
+        [UpgradeFormat::Text, UpgradeFormat::Json, UpgradeFormat::Markdown],
+    );
     match args.format.unwrap_or(of_file) {
         UpgradeFormat::Text => {
             output.write(&render::upgrade::text(report, args.top, width()), args.color.choice())
