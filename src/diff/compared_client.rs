@@ -257,8 +257,12 @@ impl ComparedShape<'_> {
         if requests.iter().all(|requests| (1..FEW).contains(requests)) {
             return None;
         }
-        // Without a start on one side, only the other side shows such a request.
-        if rates(largest).is_none() && requests.iter().all(|requests| *requests > 0) {
+        // Without a start on one side, only the other side shows the phase.
+        let is_on_one_side = |phase: &PhaseDifference| {
+            phase.rates().is_none() && phase.before.or(phase.after).is_some_and(|rate| rate > 0.0)
+        };
+        let is_new_or_gone = requests.contains(&0) && phases.all().into_iter().any(is_on_one_side);
+        if rates(largest).is_none() && !is_new_or_gone {
             return None;
         }
         Some(match requests {
