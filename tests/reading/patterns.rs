@@ -29,7 +29,7 @@ impl Log {
     /// One stage of a request; times are seconds since the start of the log.
     fn event(&mut self, who: (&str, &str), stage: &str, verb: &str, uri: &str, status: u16, at: (f64, f64)) {
         let (user, pod) = who;
-        let instant = |seconds: f64| {
+        let timestamp = |seconds: f64| {
             let since = Duration::from_secs_f64(seconds).as_micros();
             format_micros(BEGIN + i64::try_from(since).expect("an hour"))
         };
@@ -39,8 +39,8 @@ impl Log {
             .ip("10.0.0.1")
             .code(status)
             .stage(stage)
-            .with("requestReceivedTimestamp", instant(at.0).into())
-            .with("stageTimestamp", instant(at.1).into());
+            .with("requestReceivedTimestamp", timestamp(at.0).into())
+            .with("stageTimestamp", timestamp(at.1).into());
         // The apiserver escapes `&`.
         self.lines.push(event.line().trim_end().replace('&', "\\u0026"));
     }
