@@ -12,6 +12,7 @@ use super::format::Format;
 pub(super) use super::judge_args::{FilterArgs, JudgeArgs, ReadArgs, ReadingArgs, RuleArgs, ServerArgs};
 use super::number::number;
 use super::output_path;
+use super::page_args::{PageArgs, PageFormat};
 use crate::diff::{DiffFailOn, NameMap, Unit};
 use crate::render::details::{self, Details};
 use crate::render::formats;
@@ -202,17 +203,9 @@ pub(super) struct UpgradeArgs {
     pub(crate) config: Option<PathBuf>,
     /// The output format. Default: text, or the format of the file extension of `--output`.
     #[arg(long, value_enum, help_heading = "Output")]
-    pub(crate) format: Option<UpgradeFormat>,
-    /// Write to a file instead of standard output. The file is written whole or not at all. PATH has a `/` or a `.`,
-    /// or is `-` for standard output.
-    #[arg(short, long, value_name = "PATH", value_parser = output_path::parse, help_heading = "Output")]
-    pub(crate) output: Option<PathBuf>,
-    /// The maximum number of rows in each table of clients.
-    #[arg(long, value_name = "N", default_value_t = TOP, value_parser = number::<usize>(0..=i64::MAX, "how many rows to print, such as 20"), help_heading = "Output")]
-    pub(crate) top: usize,
-    /// When to color the text. `NO_COLOR` is honored.
-    #[arg(long, value_enum, default_value_t = Color::Auto, help_heading = "Output")]
-    pub(crate) color: Color,
+    pub(crate) format: Option<PageFormat>,
+    #[command(flatten)]
+    pub(crate) page: PageArgs,
 }
 
 #[derive(Debug, Args)]
@@ -246,16 +239,8 @@ pub(super) struct DiffArgs {
     /// The output format. Default: text, or the format of the file extension of `--output`.
     #[arg(long, value_enum, help_heading = "Output")]
     pub(crate) format: Option<DiffFormat>,
-    /// Write to a file instead of standard output. The file is written whole or not at all. PATH has a `/` or a `.`,
-    /// or is `-` for standard output.
-    #[arg(short, long, value_name = "PATH", value_parser = output_path::parse, help_heading = "Output")]
-    pub(crate) output: Option<PathBuf>,
-    /// The maximum number of rows in each table.
-    #[arg(long, value_name = "N", default_value_t = TOP, value_parser = number::<usize>(0..=i64::MAX, "how many rows to print, such as 20"), help_heading = "Output")]
-    pub(crate) top: usize,
-    /// When to color the text. `NO_COLOR` is honored.
-    #[arg(long, value_enum, default_value_t = Color::Auto, help_heading = "Output")]
-    pub(crate) color: Color,
+    #[command(flatten)]
+    pub(crate) page: PageArgs,
 }
 
 /// The output formats of `diff`.
@@ -265,14 +250,6 @@ pub(super) enum DiffFormat {
     Json,
     Markdown,
     Github,
-}
-
-/// The output formats of `upgrade`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum UpgradeFormat {
-    Text,
-    Json,
-    Markdown,
 }
 
 #[derive(Debug, Args)]

@@ -6,9 +6,9 @@ use anyhow::{Context as _, anyhow, bail};
 
 use super::budget_args::{
     BudgetCommand, BudgetExplainArgs, BudgetInitArgs, BudgetRatchetArgs, BudgetSlopeArgs, RunArgs,
-    SlopeFormat,
 };
 use super::output::{GATE_FAILED, SUCCESS, TextOutput, is_stdout, say, width};
+use super::page_args::PageFormat;
 use super::run_profile::RunReader;
 use super::{format, judging, log_reader, paths};
 use crate::budget::{self, Budget, MeasuredRun, ObjectRun, SlopeReport, unfit};
@@ -201,7 +201,7 @@ fn explain(args: &BudgetExplainArgs, threads: usize) -> anyhow::Result<u8> {
 fn slope(args: &BudgetSlopeArgs, threads: usize) -> anyhow::Result<u8> {
     let paths: Vec<PathBuf> = args.runs.iter().map(|run| run.path.clone()).collect();
     check_stdin(&paths)?;
-    if let Some(output) = args.output.as_ref().filter(|path| !is_stdout(path))
+    if let Some(output) = args.page.output.as_ref().filter(|path| !is_stdout(path))
         && (paths.contains(output) || args.budget.as_ref() == Some(output))
     {
         bail!("{}: this is an input; write the output to another file", paths::name(output));
@@ -222,16 +222,16 @@ fn slope(args: &BudgetSlopeArgs, threads: usize) -> anyhow::Result<u8> {
 }
 
 fn write_slope(report: &SlopeReport, args: &BudgetSlopeArgs) -> anyhow::Result<()> {
-    let output = TextOutput::prepare(args.output.as_deref())?;
+    let output = TextOutput::prepare(args.page.output.as_deref())?;
     let of_file = format::of_ending(
-        args.output.as_deref(),
-        [SlopeFormat::Text, SlopeFormat::Json, SlopeFormat::Markdown],
+        args.page.output.as_deref(),
+        [PageFormat::Text, PageFormat::Json, PageFormat::Markdown],
     );
     match args.format.unwrap_or(of_file) {
-        SlopeFormat::Text => {
-            output.write(&render::slope::text(report, args.top, width()), args.color.choice())
+        PageFormat::Text => {
+            output.write(&render::slope::text(report, args.page.top, width()), args.page.color.choice())
         }
-        SlopeFormat::Json => output.write_raw(&(render::escape::pretty_json(report) + "\n")),
-        SlopeFormat::Markdown => output.write_raw(&render::slope::markdown(report)),
+        PageFormat::Json => output.write_raw(&(render::escape::pretty_json(report) + "\n")),
+        PageFormat::Markdown => output.write_raw(&render::slope::markdown(report)),
     }
 }

@@ -3,14 +3,13 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 
 use super::color::Color;
 use super::judge_args::{ReadingArgs, RuleArgs, ServerArgs};
-use super::number::number;
 use super::output_path;
+use super::page_args::{PageArgs, PageFormat};
 use crate::budget::{FILE_NAME, Slack, Unlisted};
-use crate::render::text::TOP;
 
 pub(super) const BUDGET_HELP: &str = "\
 Examples:
@@ -128,27 +127,11 @@ pub(super) struct BudgetSlopeArgs {
     pub(crate) budget: Option<PathBuf>,
     /// The output format. Default: text, or the format of the file extension of `--output`.
     #[arg(long, value_enum, help_heading = "Output")]
-    pub(crate) format: Option<SlopeFormat>,
-    /// Write to a file instead of standard output. The file is written whole or not at all. PATH has a `/` or a `.`,
-    /// or is `-` for standard output.
-    #[arg(short, long, value_name = "PATH", value_parser = output_path::parse, help_heading = "Output")]
-    pub(crate) output: Option<PathBuf>,
-    /// The maximum number of rows in each table.
-    #[arg(long, value_name = "N", default_value_t = TOP, value_parser = number::<usize>(0..=i64::MAX, "how many rows to print, such as 20"), help_heading = "Output")]
-    pub(crate) top: usize,
-    /// When to color the text. `NO_COLOR` is honored.
-    #[arg(long, value_enum, default_value_t = Color::Auto, help_heading = "Output")]
-    pub(crate) color: Color,
+    pub(crate) format: Option<PageFormat>,
+    #[command(flatten)]
+    pub(crate) page: PageArgs,
     #[command(flatten)]
     pub(crate) run: RunArgs,
-}
-
-/// The output formats of `budget slope`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum SlopeFormat {
-    Text,
-    Json,
-    Markdown,
 }
 
 /// A log with its number of objects.

@@ -25,7 +25,7 @@ fn diff(args: &DiffArgs, threads: usize) -> anyhow::Result<u8> {
     if let Some(path) = all().find(|path| !known.insert(*path)) {
         bail!("{}: this path is given twice; each path is another run", paths::name(path));
     }
-    if let Some(output) = args.output.as_ref().filter(|path| !is_stdout(path))
+    if let Some(output) = args.page.output.as_ref().filter(|path| !is_stdout(path))
         && all().any(|path| path == output)
     {
         bail!("{}: this is an input; write the output to another file", paths::name(output));
@@ -46,13 +46,14 @@ fn diff(args: &DiffArgs, threads: usize) -> anyhow::Result<u8> {
 }
 
 fn write(report: &DiffReport, args: &DiffArgs) -> anyhow::Result<()> {
-    let output = TextOutput::prepare(args.output.as_deref())?;
-    let of_file =
-        format::of_ending(args.output.as_deref(), [DiffFormat::Text, DiffFormat::Json, DiffFormat::Markdown]);
+    let output = TextOutput::prepare(args.page.output.as_deref())?;
+    let of_file = format::of_ending(
+        args.page.output.as_deref(),
+        [DiffFormat::Text, DiffFormat::Json, DiffFormat::Markdown],
+    );
     match args.format.unwrap_or(of_file) {
-        DiffFormat::Text => {
-            output.write(&render::diff::text(report, &args.per, args.top, width()), args.color.choice())
-        }
+        DiffFormat::Text => output
+            .write(&render::diff::text(report, &args.per, args.page.top, width()), args.page.color.choice()),
         DiffFormat::Json => output.write_raw(&(render::escape::pretty_json(report) + "\n")),
         DiffFormat::Markdown => output.write_raw(&render::diff::markdown(report, &args.per)),
         DiffFormat::Github => output.write_raw(&render::diff::annotations(report, &args.per)),

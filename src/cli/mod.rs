@@ -21,6 +21,7 @@ mod number;
 mod output;
 mod output_path;
 mod outputs;
+mod page_args;
 mod paths;
 mod products;
 mod progress;

@@ -2,11 +2,12 @@
 
 use anyhow::{Context as _, bail};
 
-use super::args::{RuleArgs, ServerArgs, UpgradeArgs, UpgradeFormat};
+use super::args::{RuleArgs, ServerArgs, UpgradeArgs};
 use super::format;
 use super::log_reader::{self, LogReader};
 use super::output::{ERROR, SUCCESS, TextOutput, is_stdout, say, width};
 use super::outputs::{self, Inputs};
+use super::page_args::PageFormat;
 use super::{judging, server};
 use crate::apiserver::Server;
 use crate::input::Source;
@@ -46,7 +47,7 @@ fn upgrade(args: &UpgradeArgs, threads: usize) -> anyhow::Result<u8> {
     let settings = Settings { patterns: false, ..log_reader::settings(&args.read.reading, threads)? };
     let paths = args.read.logs.all();
     let sources = log_reader::sources(&paths, &args.read.reading)?;
-    let named: Vec<_> = args.output.iter().filter(|path| !is_stdout(path)).cloned().collect();
+    let named: Vec<_> = args.page.output.iter().filter(|path| !is_stdout(path)).cloned().collect();
     let inputs = Inputs::from_logs(&sources, args.config.as_deref());
     outputs::check(&named, &inputs, named.is_empty())?;
     let given = server_args.kube_version.is_some().then_some(from.version);
@@ -194,16 +195,16 @@ fn report(
 }
 
 fn write(report: &UpgradeReport, args: &UpgradeArgs) -> anyhow::Result<()> {
-    let output = TextOutput::prepare(args.output.as_deref())?;
+    let output = TextOutput::prepare(args.page.output.as_deref())?;
     let of_file = format::of_ending(
-        args.output.as_deref(),
-        [UpgradeFormat::Text, UpgradeFormat::Json, UpgradeFormat::Markdown],
+        args.page.output.as_deref(),
+        [PageFormat::Text, PageFormat::Json, PageFormat::Markdown],
     );
     match args.format.unwrap_or(of_file) {
-        UpgradeFormat::Text => {
-            output.write(&render::upgrade::text(report, args.top, width()), args.color.choice())
+        PageFormat::Text => {
+            output.write(&render::upgrade::text(report, args.page.top, width()), args.page.color.choice())
         }
-        UpgradeFormat::Json => output.write_raw(&(render::escape::pretty_json(report) + "\n")),
-        UpgradeFormat::Markdown => output.write_raw(&render::upgrade::markdown(report)),
+        PageFormat::Json => output.write_raw(&(render::escape::pretty_json(report) + "\n")),
+        PageFormat::Markdown => output.write_raw(&render::upgrade::markdown(report)),
     }
 }
