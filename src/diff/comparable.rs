@@ -28,6 +28,7 @@ pub(super) fn notes(base: &Side, new: &Side, unit: &Unit) -> Result<Vec<String>,
     notes.extend(log_notes(&sides));
     notes.extend(version_notes(&sides));
     notes.extend(verb_notes(&sides));
+    notes.extend(resource_notes(&sides));
     if matches!(unit, Unit::Minute | Unit::Node) {
         let longest = |side: &Side| side.runs.iter().filter_map(|(_, run)| run.minutes).fold(0.0, f64::max);
         let short = sides.iter().find(|(_, side)| longest(side) < 2.0);
@@ -152,6 +153,39 @@ fn verb_notes(sides: &NamedSides<'_>) -> Vec<String> {
                  policies record them",
                 sides[side].0,
                 count(*requests),
+                sides[other].0
+            )
+        }));
+    }
+    notes
+}
+
+/// Notes on resources that an audit policy may drop: several clients request one on one side, and none on the other.
+fn resource_notes(sides: &NamedSides<'_>) -> Vec<String> {
+    let resources = sides.map(|(_, side)| {
+        let mut resources = BTreeMap::<&str, (u64, BTreeSet<&str>)>::new();
+        for (client, profile) in side.runs.iter().flat_map(|(_, run)| &run.clients) {
+            for (name, shape) in &profile.shapes {
+                let resource = name.split(' ').nth(1).unwrap_or_default();
+                let (requests, clients) = resources.entry(resource).or_default();
+                *requests += shape.requests();
+                clients.insert(client);
+            }
+        }
+        resources
+    });
+    let mut notes = Vec::new();
+    for (side, other) in [(0, 1), (1, 0)] {
+        let missing = resources[side].iter().filter(|(resource, (requests, clients))| {
+            *requests >= MANY && clients.len() > 1 && !resources[other].contains_key(*resource)
+        });
+        notes.extend(missing.take(NAMED).map(|(resource, (requests, clients))| {
+            format!(
+                "The {} side has {} requests of {} clients for {resource}, and the {} side has none. Check that both \
+                 audit policies record them",
+                sides[side].0,
+                count(*requests),
+                clients.len(),
                 sides[other].0
             )
         }));

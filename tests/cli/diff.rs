@@ -331,6 +331,33 @@ fn saved_reports_keep_their_filters_and_verdicts() {
 }
 
 #[test]
+fn resource_that_a_policy_drops_is_a_note() {
+    let log = |resources: &[&str]| {
+        let mut log = String::new();
+        for number in 0..60_u64 {
+            for (client, resource) in
+                ["a", "b"].iter().flat_map(|client| resources.iter().map(move |one| (client, one)))
+            {
+                let id = format!("{number}-{client}-{resource}");
+                let uri = format!("/api/v1/namespaces/n/{resource}/x");
+                log += &AuditEvent::new(&id, "get", &uri)
+                    .by(client, "x/1")
+                    .code(200)
+                    .at(number * 9_000_000, 10)
+                    .line();
+            }
+        }
+        log.into_bytes()
+    };
+    let dir = Dir::with(&[("all.log", &log(&["pods", "secrets"])), ("few.log", &log(&["pods"]))]);
+    let notes = json(&dir, &["--base", "all.log", "--new", "few.log"])["notes"].to_string();
+    assert!(notes.contains("120 requests of 2 clients for secrets, and the new side has none"), "{notes}");
+    dir.write("again.log", &log(&["pods", "secrets"]));
+    let same = json(&dir, &["--base", "all.log", "--new", "again.log"])["notes"].to_string();
+    assert!(!same.contains("for secrets"), "{same}");
+}
+
+#[test]
 fn units_divide_by_minutes_runs_and_requests() {
     let half = gets("op", 200, 10);
     let dir =
