@@ -22,7 +22,8 @@ pub(super) const KEYS: [FileKey; 5] = [
     required("version", "The version of the format: 1."),
     optional(
         "unlisted",
-        "What a request is that no entry lists: `fail` (an error), `warn` (a warning) or `allow`. Default: fail.",
+        "How kubetoll reports a request without an entry: `fail` (an error), `warn` (a warning) or `allow` (not at \
+         all). Default: fail.",
     ),
     optional(
         "slack",
@@ -31,7 +32,7 @@ pub(super) const KEYS: [FileKey; 5] = [
     ),
     optional(
         "users",
-        "The users whose clients the budget judges, as in `--user`; * stands for anything. Default: all clients.",
+        "The users whose clients the budget judges, as in `--user`; * matches any text. Default: all clients.",
     ),
     required("clients", "The clients, with the requests that they may send."),
 ];
@@ -40,7 +41,7 @@ pub(super) const KEYS: [FileKey; 5] = [
 pub(super) const CLIENT_KEYS: [FileKey; 3] = [
     required(
         "client",
-        "The client's identity, such as system:serviceaccount:shop:operator; * stands for anything, such as a random \
+        "The client's identity, such as system:serviceaccount:shop:operator; * matches any text, such as a random \
          suffix. Clients that match one entry count together.",
     ),
     optional("unlisted", "As the key of the file, for the requests of this client."),
@@ -92,7 +93,7 @@ pub(super) const SLOPE_KEYS: [FileKey; 3] = [
 ];
 
 named! {
-    /// What requests that no entry lists are.
+    /// How requests without an entry are reported.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     pub(crate) enum Unlisted {
         Allow = "allow",

@@ -9,7 +9,7 @@ use super::phase::Phase;
 use crate::files::FilePosition;
 use crate::profile::{ClientProfile, ShapeProfile};
 
-/// A shorter run lowers nothing, in minutes.
+/// A run of fewer minutes lowers nothing.
 const SHORTEST_RUN: f64 = 2.0;
 
 /// What a ratchet changes.

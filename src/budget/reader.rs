@@ -406,7 +406,7 @@ clients:
             "b.yaml:18:13: the client 'a' already has an entry in line 6; remove one",
             "b.yaml:19:15: requests must be a list, not a string",
             "b.yaml:20:5: an entry of clients needs 'client': The client's identity, such as \
-             system:serviceaccount:shop:operator; * stands for anything, such as a random suffix. Clients that match \
+             system:serviceaccount:shop:operator; * matches any text, such as a random suffix. Clients that match \
              one entry count together.",
         ];
         assert_eq!(found, expected);

@@ -26,7 +26,8 @@ type ClientsByName = BTreeMap<String, ClientProfile>;
 /// Computes the slopes between runs with two numbers of objects. Judges the entries of a budget with `perObject`.
 ///
 /// # Errors
-/// If the runs do not have exactly two numbers of objects, or if an entry of the budget is for other numbers.
+/// If the runs do not have exactly two numbers of objects, or if all entries of the budget with `perObject` are for
+/// other numbers.
 pub(crate) fn slope(runs: &[ObjectRun], budget: Option<&Budget>) -> Result<SlopeReport, String> {
     let numbers: BTreeSet<u64> = runs.iter().map(|run| run.objects).collect();
     let [from, to] = <[u64; 2]>::try_from(numbers.into_iter().collect::<Vec<_>>()).map_err(|numbers| {
@@ -178,18 +179,17 @@ fn is_other_count(sides: &[Vec<RateSample>; 2]) -> bool {
 }
 
 fn judgments(budget: &Budget, rows: &[SlopeRow], from: u64, to: u64) -> Result<Vec<SlopeJudgment>, String> {
-    let mut judgments = Vec::new();
+    let by_name: BTreeMap<(&str, &str), &SlopeRow> =
+        rows.iter().map(|row| ((&*row.client, &*row.shape), row)).collect();
+    let (mut judgments, mut others) = (Vec::new(), Vec::new());
     for client in &budget.clients {
         for request in &client.requests {
             let Some(limit) = request.per_object else { continue };
             if (limit.from, limit.to) != (from, to) {
-                return Err(format!(
-                    "{}:{}: perObject is for runs with {} and {} objects, and these runs have {from} and {to}",
-                    budget.file, limit.at.line, limit.from, limit.to
-                ));
+                others.push(limit);
+                continue;
             }
-            let row = rows.iter().find(|row| row.client == client.client && row.shape == request.request);
-            let slope = row.map(SlopeRow::largest);
+            let slope = by_name.get(&(&*client.client, &*request.request)).map(|row| row.largest());
             judgments.push(SlopeJudgment {
                 line: limit.at.line,
                 client: client.client.clone(),
@@ -200,7 +200,14 @@ fn judgments(budget: &Budget, rows: &[SlopeRow], from: u64, to: u64) -> Result<V
             });
         }
     }
-    Ok(judgments)
+    // Entries for other numbers are for other runs. If all are, the runs do not fit the budget.
+    match others.first() {
+        Some(limit) if judgments.is_empty() => Err(format!(
+            "{}:{}: perObject is for runs with {} and {} objects, and these runs have {from} and {to}",
+            budget.file, limit.at.line, limit.from, limit.to
+        )),
+        _ => Ok(judgments),
+    }
 }
 
 fn failure(judgment: &SlopeJudgment, budget: &Budget) -> String {

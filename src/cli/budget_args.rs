@@ -69,7 +69,7 @@ pub(super) struct BudgetInitArgs {
     /// How far limits are above what the runs show. Start counts and watches are whole numbers, rounded down.
     #[arg(long, value_name = "PERCENT", default_value = "20%", help_heading = "Budget")]
     pub(crate) slack: Slack,
-    /// What a request without an entry is: `fail` (an error), `warn` (a warning) or `allow`.
+    /// How to report a request without an entry: `fail` (an error), `warn` (a warning) or `allow` (not at all).
     #[arg(long, value_name = "WHAT", default_value = "fail", value_parser = unlisted, help_heading = "Budget")]
     pub(crate) unlisted: Unlisted,
     /// The budget file to write. It is written whole or not at all. PATH has a `/` or a `.`, or is `-` for standard

@@ -1,4 +1,4 @@
-//! Reads runs for `kubetoll diff`: logs, or saved JSON reports.
+//! Reads runs for `kubetoll diff` and `kubetoll budget`: logs, or saved JSON reports.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -18,9 +18,9 @@ const FIRST_BYTES: u64 = 64;
 
 /// Reads each path as one run.
 pub(super) struct RunReader<'a> {
-    pub(super) reading: &'a ReadingArgs,
-    pub(super) server: &'a ServerArgs,
-    pub(super) threads: usize,
+    reading: &'a ReadingArgs,
+    server: &'a ServerArgs,
+    threads: usize,
     rules: &'a RuleArgs,
     judging: Judging,
 }

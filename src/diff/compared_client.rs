@@ -9,7 +9,7 @@ use crate::profile::{ClientProfile, ShapeProfile};
 
 /// Runs have similar lengths if the longest is at most this many times as long as the shortest.
 const SIMILAR: f64 = 1.5;
-/// A shorter run shows hardly any steady state, in minutes.
+/// A run of fewer minutes shows hardly any steady state.
 const TOO_SHORT: f64 = 2.0;
 /// Rates have rounding errors.
 const ROUNDING: f64 = 1e-9;
@@ -42,7 +42,7 @@ pub(super) struct ComparedClient<'a> {
     sides: [Vec<ClientInRun<'a>>; 2],
     has_similar_lengths: bool,
     /// A side shows hardly any steady state.
-    is_too_short: bool,
+    pub(super) is_too_short: bool,
 }
 
 impl<'a> ComparedClient<'a> {

@@ -45,10 +45,11 @@ impl Totals {
                 "requests" => [1.0; 2],
                 _ => [0, 1].map(|side| client.fraction(side, compared.shape, of)),
             };
-            for (phase, counts) in
-                [("start", &compared.informers), ("start", &compared.once), ("steady", &compared.steady)]
-            {
-                self.count((metric, phase), counts, shares, moves && metric == "etcd-reads");
+            let moves = moves && metric == "etcd-reads";
+            self.count((metric, "start"), &compared.informers, shares, moves);
+            self.count((metric, "start"), &compared.once, shares, moves);
+            if !client.is_too_short {
+                self.count((metric, "steady"), &compared.steady, shares, moves);
             }
         }
     }

@@ -473,6 +473,14 @@ fn a_slope_shows_which_requests_grow_with_objects() {
         let (code, _, err) = budget(&dir, wrong);
         assert!(code == Some(2), "{err}");
     }
+    let lists = "request: list pods cluster-wide ?limit=500&resourceVersion=0";
+    let limit = format!("{lists}\n        perObject: {{from: 1, to: 5, maxSlope: 0}}");
+    let two =
+        std::fs::read_to_string(dir.path().join("b.yaml")).expect("a budget").replacen(lists, &limit, 1);
+    assert!(two.contains("to: 5"), "{two}");
+    dir.write("two.yaml", two.as_bytes());
+    let (code, out, err) = budget(&dir, &[&runs[..], &["--budget", "two.yaml"]].concat());
+    assert!(code == Some(1) && !format!("{out}{err}").contains("maxSlope is 0\n"), "{out}{err}");
     let others = ["slope", "--run", "1=ten.log", "--run", "100=hundred.log", "--budget", "b.yaml"];
     let (code, _, err) = budget(&dir, &others);
     assert!(code == Some(2) && err.contains("perObject is for runs with 10 and 100 objects"), "{err}");
